@@ -1,0 +1,62 @@
+//! The board: every lock that is observed, and the groups they live in. One reducer, run in index and browser alike.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Change, GroupView, Lock, LockId, Timestamp};
+
+/// Every lock that is observed, and the groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Board {
+    /// The groups in the order of the configuration.
+    pub groups: Vec<GroupView>,
+    /// The locks by group and name.
+    pub locks: BTreeMap<LockId, Lock>,
+}
+
+impl Board {
+    /// Applies one change. A change that was applied before, or is about a lock that is not there, does no harm.
+    pub fn apply(&mut self, change: Change) {
+        match change {
+            Change::Appeared { lock } | Change::Renewed { lock } | Change::ChangedHands { lock } | Change::Updated { lock } => {
+                self.locks.insert(lock.id.clone(), *lock);
+            }
+            Change::Gone { id, .. } => {
+                self.locks.remove(&id);
+            }
+            Change::Group { group } => match self.groups.iter_mut().find(|known| known.name == group.name) {
+                Some(known) => *known = *group,
+                None => self.groups.push(*group),
+            },
+        }
+    }
+
+    /// The group with this name.
+    pub fn group(&self, name: &str) -> Option<&GroupView> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+}
+
+/// A whole board on its way to somebody who starts watching, or who missed too much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Snapshot {
+    /// Where in the stream of changes it stands: `<epoch>-<seq>`.
+    pub id: String,
+    /// The server's clock when it was taken.
+    pub observed_at: Timestamp,
+    /// The groups.
+    pub groups: Vec<GroupView>,
+    /// The locks.
+    pub locks: Vec<Lock>,
+}
+
+impl From<Snapshot> for Board {
+    fn from(snapshot: Snapshot) -> Self {
+        Self {
+            groups: snapshot.groups,
+            locks: snapshot.locks.into_iter().map(|lock| (lock.id.clone(), lock)).collect(),
+        }
+    }
+}

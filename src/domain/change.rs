@@ -1,0 +1,72 @@
+//! What can happen to a board: the words that server and browser exchange.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{GroupView, Lock, LockId, Timestamp};
+
+/// How a lock left the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It was gone before its lease was over: its owner or somebody else released it.
+    Released,
+    /// Its lease was over.
+    Expired,
+    /// It went away while nobody was looking.
+    Unknown,
+}
+
+/// One change of the board. Each carries all that is needed to apply it; applying it twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Change {
+    /// A lock that was not on the board.
+    Appeared {
+        /// The lock.
+        lock: Box<Lock>,
+    },
+    /// The same owner with a later deadline.
+    Renewed {
+        /// The lock.
+        lock: Box<Lock>,
+    },
+    /// Another owner.
+    ChangedHands {
+        /// The lock.
+        lock: Box<Lock>,
+    },
+    /// The same owner seen differently: another node, verdict or flag.
+    Updated {
+        /// The lock.
+        lock: Box<Lock>,
+    },
+    /// It is not observed any more.
+    Gone {
+        /// Which lock.
+        #[serde(flatten)]
+        id: LockId,
+        /// How it went.
+        ending: Ending,
+        /// When that was seen.
+        at: Timestamp,
+    },
+    /// A group's health, coverage, or the moment it was last looked at.
+    Group {
+        /// The group.
+        group: Box<GroupView>,
+    },
+}
+
+impl Change {
+    /// The group that the change is about.
+    pub fn group(&self) -> &str {
+        match self {
+            Self::Appeared { lock } | Self::Renewed { lock } | Self::ChangedHands { lock } | Self::Updated { lock } => {
+                &lock.id.group
+            }
+            Self::Gone { id, .. } => &id.group,
+            Self::Group { group } => &group.name,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Everything that can go wrong that a person or a script should hear about, in the language of locks.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{LockKey, NodeAct, NodeAnswer, Owner};
+
+/// What went wrong, one sentence each, with the facts needed to act.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Error)]
+#[serde(tag = "code", rename_all = "kebab-case")]
+pub enum Fault {
+    /// The request cannot be read.
+    #[error("{detail}")]
+    BadRequest {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The request can be read and cannot be done.
+    #[error("{field}: {detail}")]
+    Impossible {
+        /// The field that is wrong.
+        field: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// In production the lock's name must be typed out.
+    #[error("this group is production: `confirm` must be the lock's name")]
+    ConfirmRequired {
+        /// The lock's name.
+        #[serde(flatten)]
+        key: LockKey,
+    },
+    /// It may not be done here.
+    #[error("{why}")]
+    Forbidden {
+        /// Why not.
+        why: String,
+    },
+    /// The configuration has no such group.
+    #[error("there is no group {group:?} in the configuration")]
+    UnknownGroup {
+        /// The name that was asked for.
+        group: String,
+    },
+    /// Every node that could matter was asked, and none shows the lock.
+    #[error("the lock is not observed on any node that answered")]
+    NotObserved {
+        /// What each node answered.
+        nodes: Vec<NodeAnswer>,
+    },
+    /// Too few nodes could be asked to say anything.
+    #[error("{reached} of {asked} nodes can be asked, {quorum} are needed to tell")]
+    Unreachable {
+        /// How many answered.
+        reached: u32,
+        /// How many are configured.
+        asked: u32,
+        /// How many are needed.
+        quorum: u32,
+        /// What each node answered.
+        nodes: Vec<NodeAnswer>,
+    },
+    /// Somebody holds it.
+    #[error("the lock is held by somebody else")]
+    Held {
+        /// Who, as far as the nodes tell.
+        owner: Option<Owner>,
+        /// How long it lasts unless renewed; null for a lock without expiry or where nobody has a quorum.
+        lease_ms: Option<u64>,
+        /// When trying again makes sense.
+        retry_after_ms: u64,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// Too few nodes took part, for want of nodes rather than because somebody holds it.
+    #[error("too few nodes took part: {reached} answered, {quorum} are needed; nothing is held")]
+    NoQuorum {
+        /// How many nodes answered.
+        reached: u32,
+        /// How many are needed.
+        quorum: u32,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// The lock is not there.
+    #[error("the lock is not held")]
+    NotHeld {
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// The token is not the owner's.
+    #[error("the lock is held by somebody else; nothing was touched")]
+    NotOwner {
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// The owner is not the one that was seen.
+    #[error("the owner is not the one you saw; nothing was touched")]
+    OwnerChanged {
+        /// Who holds it now, as far as the nodes tell.
+        owner: Option<Owner>,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// The key holds something else than a lock of that format.
+    #[error("the key holds something that is not a lock of this format: {detail}")]
+    WrongType {
+        /// What the node said.
+        detail: String,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
+    /// Ours; not the caller's doing.
+    #[error("something went wrong here: {detail}")]
+    Internal {
+        /// What, without secrets.
+        detail: String,
+    },
+}
+
+impl Fault {
+    /// The stable name of the fault in the API.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadRequest { .. } => "bad-request",
+            Self::Impossible { .. } => "impossible",
+            Self::ConfirmRequired { .. } => "confirm-required",
+            Self::Forbidden { .. } => "forbidden",
+            Self::UnknownGroup { .. } => "unknown-group",
+            Self::NotObserved { .. } => "not-observed",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Held { .. } => "held",
+            Self::NoQuorum { .. } => "no-quorum",
+            Self::NotHeld { .. } => "not-held",
+            Self::NotOwner { .. } => "not-owner",
+            Self::OwnerChanged { .. } => "owner-changed",
+            Self::WrongType { .. } => "wrong-type",
+            Self::Internal { .. } => "internal",
+        }
+    }
+
+    /// What the caller can do about it.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::BadRequest { .. } | Self::Impossible { .. } => "Correct the request; nothing was changed.",
+            Self::ConfirmRequired { .. } => "Send the lock's name as `confirm`.",
+            Self::Forbidden { .. } => "Nothing was changed.",
+            Self::UnknownGroup { .. } => "GET /api/v1/groups lists the groups.",
+            Self::NotObserved { .. } => "An observer cannot prove that it is free; acquire it to be sure.",
+            Self::Unreachable { .. } => "Bring the nodes back, then ask again.",
+            Self::Held { .. } => "Try again after `retry_after_ms`.",
+            Self::NoQuorum { .. } => "Bring the nodes back, then try again; what was taken was released where possible.",
+            Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
+            Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
+            Self::OwnerChanged { .. } => "Look at the lock again before you decide.",
+            Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
+            Self::Internal { .. } => "Look into the server's log.",
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A lock as observed: owner, verdict, flags, lease, and what each node said.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Format, Lease, LockId, LockKey, NodeAnswer, Timestamp};
+
+/// The first 16 hex digits of SHA-256 over an owner's bytes: what people see, compare and type. Not a secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[schema(value_type = String, example = "d3c19a0b77e04fd2")]
+pub struct Fingerprint(String);
+
+impl Fingerprint {
+    /// A fingerprint from its hex digits; nothing unless there are exactly 16.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// The 16 hex digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who a key's value says holds the lock. Claimed, not proven; never the token itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+pub struct Owner {
+    /// What tells this owner from another.
+    pub fingerprint: Fingerprint,
+    /// The readable part: host, process, thread, time, where the format carries one.
+    pub label: Option<String>,
+    /// The layout that the owner was read from.
+    pub format: Format,
+    /// How often the owner holds the lock at once (Redisson counts re-entries); absent where the format has no count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<u32>,
+}
+
+/// Whether one owner or several may hold the lock at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// One owner at a time.
+    Exclusive,
+    /// Several owners at once (readers, permits).
+    Shared,
+}
+
+/// What the nodes' answers add up to. Never "free": an observer cannot prove that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// One owner on at least a quorum of all configured nodes.
+    Held,
+    /// Nobody reaches the quorum and no unreachable node could change that.
+    Partial,
+    /// Two or more owners at once, none of them seen with a quorum.
+    Split,
+    /// Unreachable nodes could make it held.
+    Unknown,
+}
+
+impl Verdict {
+    /// Every verdict, in the order of the filter.
+    pub const ALL: [Self; 4] = [Self::Held, Self::Partial, Self::Split, Self::Unknown];
+
+    /// The word in the API, in filters and on screen.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Partial => "partial",
+            Self::Split => "split",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The verdict with this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.slug() == slug)
+    }
+}
+
+/// What needs attention about a lock, on top of its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flag {
+    /// The key has no TTL and the value names no end: only a release ends it.
+    NoExpiry,
+    /// It missed a renewal, or under a fifth of its lease is left with no renewal seen.
+    AtRisk,
+    /// Held past its own time: a legacy lock whose value lies in the past, or far longer than this lock's usual hold.
+    Overdue,
+    /// Renewed past the configured longest hold.
+    Endless,
+    /// Others want it too; the evidence says how that is known.
+    Contended,
+    /// A second owner stands beside the one that has the quorum, or nobody has it.
+    Split,
+    /// The owner is on fewer nodes than the quorum.
+    Fragment,
+    /// A node that counts restarted, without safe persistence, less than the longest lease ago.
+    RestartHazard,
+}
+
+impl Flag {
+    /// Every flag, in the order of the filter.
+    pub const ALL: [Self; 8] = [
+        Self::NoExpiry,
+        Self::AtRisk,
+        Self::Overdue,
+        Self::Endless,
+        Self::Contended,
+        Self::Split,
+        Self::Fragment,
+        Self::RestartHazard,
+    ];
+
+    /// The word in the API, in filters and on screen.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::NoExpiry => "no-expiry",
+            Self::AtRisk => "at-risk",
+            Self::Overdue => "overdue",
+            Self::Endless => "endless",
+            Self::Contended => "contended",
+            Self::Split => "split",
+            Self::Fragment => "fragment",
+            Self::RestartHazard => "restart-hazard",
+        }
+    }
+
+    /// The flag with this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|flag| flag.slug() == slug)
+    }
+}
+
+/// Where a number about renewals comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Every change was told by the server.
+    Feed,
+    /// The deadline was looked at again and again; renewals between two looks count once.
+    Poll,
+    /// The renewals went through this console.
+    Api,
+}
+
+/// Renewals seen since this owner was first seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Renewals {
+    /// How many were seen.
+    pub count: u32,
+    /// How many a minute, over the time from the first to the last one; null until two were seen.
+    pub per_minute: Option<f64>,
+    /// Milliseconds from one to the next, on average; null until two were seen.
+    pub every_ms: Option<u64>,
+    /// When the last one was seen; null where none was.
+    pub last_at: Option<Timestamp>,
+    /// How they were seen.
+    pub source: Source,
+}
+
+/// One sign of contention together with where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Evidence {
+    /// `api-attempts`, `queue`, `subscribers`, `idle-touch` or `monitor-sample`.
+    pub kind: String,
+    /// The figure.
+    pub value: u64,
+    /// The time that the figure covers, in milliseconds, up to the observation.
+    pub window_ms: u64,
+}
+
+/// A lock as observed on the nodes of its group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Lock {
+    /// Group and name.
+    #[serde(flatten)]
+    pub id: LockId,
+    /// Which library's layout it has.
+    pub format: Format,
+    /// One owner at a time, or several.
+    pub mode: Mode,
+    /// What the nodes' answers add up to.
+    pub verdict: Verdict,
+    /// What needs attention, in the order of [`Flag::ALL`].
+    pub flags: Vec<Flag>,
+    /// The owner with a quorum; null where nobody is seen with one.
+    pub owner: Option<Owner>,
+    /// Every owner seen, the one on most nodes first; the last known ones where no node answers.
+    pub owners: Vec<Owner>,
+    /// For a held lock until its quorum is lost: the Q-th largest among the owner's nodes. Otherwise until the last remains are gone.
+    #[serde(flatten)]
+    pub lease: Lease,
+    /// Since when this owner is known to hold it.
+    pub acquired_at: Timestamp,
+    /// `first-seen`: an earlier start cannot be excluded; `api`: acquired through this console.
+    pub acquired_at_is: AcquiredAt,
+    /// When a node last showed it.
+    pub observed_at: Timestamp,
+    /// What each configured node answered.
+    pub nodes: Vec<NodeAnswer>,
+    /// Renewals seen since this owner was first seen.
+    pub renewals: Renewals,
+    /// Signs of contention; an empty list means "not observed", never "none".
+    pub evidence: Vec<Evidence>,
+}
+
+/// What `acquired_at` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcquiredAt {
+    /// The moment this console first saw this owner.
+    FirstSeen,
+    /// The owner's own time stamp (`ShedLock`, UUID version 1): when it says it asked for the lock.
+    Claimed,
+}
+
+impl Lock {
+    /// The lock's name.
+    pub fn key(&self) -> &LockKey {
+        &self.id.key
+    }
+
+    /// Whether the flag is set.
+    pub fn has(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// How much this lock needs a person: higher first in the default order.
+    pub fn attention(&self) -> u8 {
+        let of_verdict = match self.verdict {
+            Verdict::Split => 7,
+            Verdict::Unknown => 4,
+            Verdict::Partial => 3,
+            Verdict::Held => 0,
+        };
+        let of_flag = |flag: &Flag| match flag {
+            Flag::Split => 7,
+            Flag::NoExpiry => 6,
+            Flag::Overdue | Flag::Endless => 5,
+            Flag::AtRisk => 2,
+            Flag::RestartHazard => 4,
+            Flag::Contended | Flag::Fragment => 1,
+        };
+        self.flags.iter().map(of_flag).max().unwrap_or(0).max(of_verdict)
+    }
+
+    /// Whether a person should look at it: what the "needs attention" count counts.
+    pub fn needs_attention(&self) -> bool {
+        self.attention() >= 3
+    }
+
+    /// The verdict in words that a tired person understands.
+    pub fn sentence(&self) -> String {
+        let asked = self.nodes.len();
+        let holding = |owner: &Owner| self.nodes.iter().filter(|node| node.answer.owner() == Some(owner)).count();
+        let silent = self.nodes.iter().filter(|node| !node.answer.is_answer()).count();
+        let quorum = super::quorum::majority(asked);
+        let unreachable = match silent {
+            0 => String::new(),
+            1 => " One node cannot be asked.".to_owned(),
+            n => format!(" {n} nodes cannot be asked."),
+        };
+        match (self.verdict, &self.owner) {
+            (Verdict::Held, Some(owner)) if asked == 1 => format!("Held by {}.", owner.name()),
+            (Verdict::Held, Some(owner)) => {
+                format!("Held by {} on {} of {asked} nodes; {quorum} make a quorum.{unreachable}", owner.name(), holding(owner))
+            }
+            (Verdict::Split, _) => {
+                let each: Vec<String> =
+                    self.owners.iter().map(|owner| format!("{} on {}", owner.name(), holding(owner))).collect();
+                format!("Split: {} of {asked} nodes. Nobody is seen with the quorum of {quorum}.{unreachable}", each.join(", "))
+            }
+            (Verdict::Partial, _) => {
+                let held = self.owners.first().map_or(0, holding);
+                format!("On {held} of {asked} nodes only; a quorum takes {quorum}. Nobody holds it: the remains of a failed or dying acquire.{unreachable}")
+            }
+            (Verdict::Unknown, _) if silent == asked => match self.owners.first() {
+                Some(owner) => format!("No node can be asked. Last seen with {}.", owner.name()),
+                None => "No node can be asked.".to_owned(),
+            },
+            (Verdict::Unknown, _) | (Verdict::Held, None) => {
+                let held = self.owners.first().map_or(0, holding);
+                format!("Seen on {held} of {asked} nodes; those that cannot be asked could make it held ({quorum} needed).{unreachable}")
+            }
+        }
+    }
+}
+
+impl Owner {
+    /// What to call this owner: its label, else the start of its fingerprint.
+    pub fn name(&self) -> String {
+        self.label.clone().unwrap_or_else(|| format!("owner {}", &self.fingerprint.as_str()[..8]))
+    }
+}

@@ -1,0 +1,90 @@
+//! What one node said or did about one lock. Never folded into a bool: an operator needs to know which node.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Lease, Owner};
+
+/// What a node shows of a lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Answer {
+    /// The key is there.
+    Holds {
+        /// Who its value says holds it.
+        owner: Owner,
+        /// Until when, on this node.
+        #[serde(flatten)]
+        lease: Lease,
+    },
+    /// The node answered: no such lock.
+    Absent,
+    /// The node could not be asked, or did not answer in time.
+    Unreachable {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+impl Answer {
+    /// The owner that the node shows.
+    pub fn owner(&self) -> Option<&Owner> {
+        match self {
+            Self::Holds { owner, .. } => Some(owner),
+            Self::Absent | Self::Unreachable { .. } => None,
+        }
+    }
+
+    /// Whether the node answered at all.
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Holds { .. } | Self::Absent => true,
+            Self::Unreachable { .. } => false,
+        }
+    }
+}
+
+/// One node's answer, with the node's name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeAnswer {
+    /// The node's name in the configuration.
+    pub node: String,
+    /// What it said.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// What an act did on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum ActOutcome {
+    /// The lock was taken there.
+    Acquired,
+    /// Its lease was renewed there.
+    Extended,
+    /// It was there with the expected owner and is gone now.
+    Released,
+    /// It was not there.
+    NotHeld,
+    /// Somebody else's; nothing was touched.
+    OtherOwner {
+        /// Who holds it on this node.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        owner: Option<Owner>,
+    },
+    /// The node could not be asked, or gave an error; what happened there is not known.
+    Failed {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// What an act did on one node, with the node's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeAct {
+    /// The node's name in the configuration.
+    pub node: String,
+    /// What happened there.
+    #[serde(flatten)]
+    pub outcome: ActOutcome,
+}

@@ -1,0 +1,7 @@
+//! The machine: compiled only with `ssr`.
+
+pub mod clock;
+pub mod config;
+pub mod formats;
+pub mod locking;
+pub mod nodes;

@@ -1,0 +1,55 @@
+//! A key exactly as one node showed it, and when.
+
+use crate::domain::{LockKey, Timestamp};
+
+/// The longest string value that is read; longer ones are [`Value::TooLarge`]. No lock library writes more.
+pub const LONGEST_VALUE: usize = 512;
+
+/// A key exactly as one node showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// The key.
+    pub key: LockKey,
+    /// What it holds.
+    pub value: Value,
+    /// How long it lives on.
+    pub ttl: Ttl,
+    /// When it was read, on our clock: the middle of the round trip.
+    pub seen_at: Timestamp,
+}
+
+/// What a key holds. Owner tokens stand in here: it is never logged, and its `Debug` shows shapes only.
+#[derive(Clone, PartialEq)]
+pub enum Value {
+    /// A string of at most [`LONGEST_VALUE`] bytes.
+    Text(Vec<u8>),
+    /// A small hash: field and value, sorted by field.
+    Hash(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A string or hash too large to be a lock; not read.
+    TooLarge,
+    /// Another type of key.
+    Other {
+        /// The type as `TYPE` names it.
+        type_name: String,
+    },
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(bytes) => write!(f, "Text({} bytes)", bytes.len()),
+            Self::Hash(fields) => write!(f, "Hash({} fields)", fields.len()),
+            Self::TooLarge => f.write_str("TooLarge"),
+            Self::Other { type_name } => write!(f, "Other({type_name})"),
+        }
+    }
+}
+
+/// How long a key lives on, as `PTTL` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// Milliseconds.
+    Ms(u64),
+    /// No expiry.
+    Never,
+}

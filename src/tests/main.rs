@@ -1,0 +1,3 @@
+//! The list of integration tests.
+
+fn main() {}
