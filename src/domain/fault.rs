@@ -110,6 +110,12 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// (Seen by the pages only) the console itself did not answer.
+    #[error("the console did not answer: {detail}")]
+    Unanswered {
+        /// What the browser said.
+        detail: String,
+    },
     /// Ours; not the caller's doing.
     #[error("something went wrong here: {detail}")]
     Internal {
@@ -135,6 +141,7 @@ impl Fault {
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
             Self::WrongType { .. } => "wrong-type",
+            Self::Unanswered { .. } => "unanswered",
             Self::Internal { .. } => "internal",
         }
     }
@@ -154,6 +161,7 @@ impl Fault {
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
             Self::OwnerChanged { .. } => "Look at the lock again before you decide.",
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
+            Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",
             Self::Internal { .. } => "Look into the server's log.",
         }
     }

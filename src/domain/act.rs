@@ -1,0 +1,35 @@
+//! What the pages hand over and get back when a person acts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fingerprint, Lock, LockId, NodeAct, Timestamp};
+
+/// A lock that was acquired from this console's pages. The token stays on the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mine {
+    /// Which lock.
+    pub id: LockId,
+    /// What tells our hold from others.
+    pub fingerprint: Fingerprint,
+    /// When it was acquired.
+    pub acquired_at: Timestamp,
+    /// The lease it was last given, in milliseconds.
+    pub ttl_ms: u64,
+    /// Until when it may be relied on: drift and the time it took are already subtracted.
+    pub expires_at: Timestamp,
+    /// What happened on each node when it was last acquired or extended.
+    pub nodes: Vec<NodeAct>,
+    /// Whether its token can still be taken (once).
+    pub token_available: bool,
+}
+
+/// What a release came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Released {
+    /// What happened on each node.
+    pub nodes: Vec<NodeAct>,
+    /// When it was done.
+    pub at: Timestamp,
+    /// The lock as the nodes showed it right afterwards; null where none shows it.
+    pub seen_after: Option<Lock>,
+}
