@@ -14,7 +14,8 @@ use crate::server::nodes::sighting::Sighting;
 
 /// Whether the key is one of these.
 pub fn is_one(sighting: &Sighting, hint: Hint) -> bool {
-    is_by_name(sighting.key.as_bytes()) || text(sighting).is_some_and(|value| is_by_value(value, has_ttl(sighting), hint))
+    is_by_name(sighting.key.as_bytes())
+        || text(sighting).is_some_and(|value| is_by_value(value, has_ttl(sighting), hint))
 }
 
 /// Starts of names that belong to no lock.
@@ -56,7 +57,10 @@ fn is_by_value(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
 
 /// An object, a list or a quoted text. JSON is UTF-8; random bytes that happen to start with a brace are not.
 fn is_json(value: &[u8]) -> bool {
-    let looks = matches!(value.trim_ascii(), [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"']);
+    let looks = matches!(
+        value.trim_ascii(),
+        [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"']
+    );
     let opens = value.starts_with(b"{\"") || value.starts_with(b"[{") || value.starts_with(b"[\"");
     (looks || opens) && std::str::from_utf8(value).is_ok()
 }
@@ -66,7 +70,9 @@ fn is_php(value: &[u8]) -> bool {
     match value {
         [b'a' | b'O' | b'C' | b'E' | b's', b':', digit, rest @ ..] => {
             let after = rest.iter().find(|byte| !byte.is_ascii_digit());
-            digit.is_ascii_digit() && after == Some(&b':') && matches!(value.last(), Some(b'}' | b';'))
+            digit.is_ascii_digit()
+                && after == Some(&b':')
+                && matches!(value.last(), Some(b'}' | b';'))
         }
         [b'i' | b'b' | b'd', b':', b'0'..=b'9' | b'-', .., b';'] | b"N;" => true,
         _ => false,
@@ -75,13 +81,18 @@ fn is_php(value: &[u8]) -> bool {
 
 /// Laravel's lock token when its cache serialises: 16 letters and digits.
 fn is_laravel_token(value: &[u8]) -> bool {
-    let token = value.strip_prefix(b"s:16:\"").and_then(|rest| rest.strip_suffix(b"\";"));
+    let token = value
+        .strip_prefix(b"s:16:\"")
+        .and_then(|rest| rest.strip_suffix(b"\";"));
     token.is_some_and(|token| token.len() == 16 && token.iter().all(u8::is_ascii_alphanumeric))
 }
 
 /// Python's pickle (it ends with a full stop), gzip and zstd, by their first bytes.
 fn is_packed(value: &[u8]) -> bool {
-    matches!(value, [0x80, 0x00..=0x05, .., b'.'] | [0x1f, 0x8b, 0x08, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..])
+    matches!(
+        value,
+        [0x80, 0x00..=0x05, .., b'.'] | [0x1f, 0x8b, 0x08, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]
+    )
 }
 
 /// A whole number or a switch. Without a TTL a moment may pass on: it is what a legacy lock writes.
@@ -91,5 +102,15 @@ fn is_bare(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
     }
     let may_be_moment = !has_ttl && matches!(value.len(), 10 | 13) && !value.starts_with(b"-");
     (shapes::is_integer(value) && !may_be_moment)
-        || [&b"true"[..], b"false", b"null", b"on", b"off", b"yes", b"no"].iter().any(|word| value.eq_ignore_ascii_case(word))
+        || [
+            &b"true"[..],
+            b"false",
+            b"null",
+            b"on",
+            b"off",
+            b"yes",
+            b"no",
+        ]
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word))
 }

@@ -121,7 +121,11 @@ impl std::fmt::Debug for OwnerBytes {
 pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
     use sha2::Digest as _;
     let digest = sha2::Sha256::digest(bytes);
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Fingerprint::parse(&hex).expect("8 bytes are 16 hex digits")
 }
 
@@ -130,11 +134,16 @@ pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
 /// `named_by_operator`: the key matched a pattern that the operator wrote into the configuration, which counts as a hint
 /// that it is a lock.
 pub fn recognise(sighting: &Sighting, named_by_operator: bool) -> Option<Recognised> {
-    let hint = Hint { lock_like_name: names::is_lock_like(sighting.key.as_bytes()), named_by_operator };
+    let hint = Hint {
+        lock_like_name: names::is_lock_like(sighting.key.as_bytes()),
+        named_by_operator,
+    };
     if look_alikes::is_one(sighting, hint) {
         return None;
     }
-    RECOGNISERS.iter().find_map(|(_, recognise)| recognise(sighting, hint))
+    RECOGNISERS
+        .iter()
+        .find_map(|(_, recognise)| recognise(sighting, hint))
 }
 
 impl Recognised {
@@ -151,7 +160,10 @@ impl Recognised {
 
     /// The same, asked for at `moment` by the owner's own account.
     fn claimed_at(self, moment: Timestamp) -> Self {
-        Self { claimed_at: Some(moment), ..self }
+        Self {
+            claimed_at: Some(moment),
+            ..self
+        }
     }
 }
 
@@ -159,7 +171,12 @@ impl SeenOwner {
     /// The owner with these bytes.
     fn new(format: Format, bytes: &[u8], label: Option<String>) -> Self {
         let bytes = OwnerBytes::new(bytes);
-        let owner = Owner { fingerprint: bytes.fingerprint(), label, format, holds: None };
+        let owner = Owner {
+            fingerprint: bytes.fingerprint(),
+            label,
+            format,
+            holds: None,
+        };
         Self { bytes, owner }
     }
 }

@@ -37,7 +37,16 @@ mod tests {
 
     #[test]
     fn a_word_inside_another_does_not() {
-        for name in ["", "clock:last-sync", "block:7", "unlocked", "leaderboard:eu", "release:3", "mutexes", "stock:lockers"] {
+        for name in [
+            "",
+            "clock:last-sync",
+            "block:7",
+            "unlocked",
+            "leaderboard:eu",
+            "release:3",
+            "mutexes",
+            "stock:lockers",
+        ] {
             assert!(!is_lock_like(name.as_bytes()), "{name}");
         }
     }

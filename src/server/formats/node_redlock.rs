@@ -14,7 +14,12 @@ use crate::server::nodes::sighting::Sighting;
 /// Recognises 32 hex digits with a TTL. redis-py, asked earlier, has taken its own by then.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
     let value = text(sighting).filter(|value| shapes::is_hex(value, 32) && has_ttl(sighting))?;
-    Some(Recognised::by_value(Format::NodeRedlock, sighting, value, None))
+    Some(Recognised::by_value(
+        Format::NodeRedlock,
+        sighting,
+        value,
+        None,
+    ))
 }
 
 #[cfg(test)]
@@ -29,13 +34,24 @@ mod tests {
     #[test]
     fn thirty_two_hex_digits_with_a_ttl() {
         let lock = formats::recognise(&string("{a}res1", REAL, 30_000), false).unwrap();
-        assert_eq!((lock.format, lock.owners[0].owner.label.clone()), (Format::NodeRedlock, None));
+        assert_eq!(
+            (lock.format, lock.owners[0].owner.label.clone()),
+            (Format::NodeRedlock, None)
+        );
         assert_eq!(lock.owners[0].bytes.expose(), REAL.as_bytes());
     }
 
     #[test]
     fn without_a_ttl_the_name_must_speak_and_then_it_is_plain() {
-        assert_eq!(formats::recognise(&string("etag:7", REAL, None), false), None);
-        assert_eq!(formats::recognise(&string("lock:a", REAL, None), false).unwrap().format, Format::Plain);
+        assert_eq!(
+            formats::recognise(&string("etag:7", REAL, None), false),
+            None
+        );
+        assert_eq!(
+            formats::recognise(&string("lock:a", REAL, None), false)
+                .unwrap()
+                .format,
+            Format::Plain
+        );
     }
 }

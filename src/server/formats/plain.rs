@@ -19,7 +19,12 @@ const LONGEST_TOKEN: usize = 128;
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     let value = text(sighting)?;
     if let Some(label) = own_label(value) {
-        return Some(Recognised::by_value(Format::Plain, sighting, value, Some(label)));
+        return Some(Recognised::by_value(
+            Format::Plain,
+            sighting,
+            value,
+            Some(label),
+        ));
     }
     let is_named = hint.lock_like_name || (hint.named_by_operator && has_ttl(sighting));
     // A number without TTL that no legacy lock would write (too far ahead, say) is somebody's figure.
@@ -30,16 +35,26 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
 
 /// What a token of this console says about who took it: `lockkeeper:<label>:<32 hex digits>`.
 fn own_label(value: &[u8]) -> Option<String> {
-    let (named, random) = value.strip_prefix(b"lockkeeper:")?.split_at_checked(value.len().checked_sub(11 + 33)?)?;
-    let is_ours = random.strip_prefix(b":").is_some_and(|hex| shapes::is_hex(hex, 32));
-    is_ours.then(|| shapes::readable(named).map_or("console".to_owned(), |label| format!("{label} (console)")))
+    let (named, random) = value
+        .strip_prefix(b"lockkeeper:")?
+        .split_at_checked(value.len().checked_sub(11 + 33)?)?;
+    let is_ours = random
+        .strip_prefix(b":")
+        .is_some_and(|hex| shapes::is_hex(hex, 32));
+    is_ours.then(|| {
+        shapes::readable(named).map_or("console".to_owned(), |label| format!("{label} (console)"))
+    })
 }
 
 /// Host and process, where the value says so and is nothing else: `host|pid` (phpredis sessions), `host:pid`
 /// (resque-scheduler), `machine_pid_hex` (`DistributedLock` for .NET). When in doubt nothing: the value is a credential.
 fn process(value: &[u8]) -> Option<String> {
     let (host, pid) = of_machine(value).or_else(|| of_host(value))?;
-    Some(format!("{} pid {}", shapes::readable(host)?, shapes::positive(pid).filter(|&pid| pid <= LARGEST_PID)?))
+    Some(format!(
+        "{} pid {}",
+        shapes::readable(host)?,
+        shapes::positive(pid).filter(|&pid| pid <= LARGEST_PID)?
+    ))
 }
 
 /// The largest process id that Linux gives out.
@@ -58,8 +73,12 @@ fn of_machine(value: &[u8]) -> Option<(&[u8], &[u8])> {
     let (random, pid, machine) = (parts.next()?, parts.next()?, parts.next()?);
     let is_secret = |part: &[u8]| part.len() >= 16 && part.iter().all(u8::is_ascii_hexdigit);
     let is_name = machine.len() <= 63
-        && machine.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-        && !machine.split(|byte| !byte.is_ascii_alphanumeric()).any(is_secret);
+        && machine
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+        && !machine
+            .split(|byte| !byte.is_ascii_alphanumeric())
+            .any(is_secret);
     (shapes::is_hex(random, 32) && is_name).then_some((machine, pid))
 }
 
@@ -80,7 +99,10 @@ mod tests {
     fn our_own_tokens_say_who_took_them() {
         let token = |label: &str| format!("lockkeeper:{label}:9f86d081884c7d659a2feaa0c55ad015");
         assert_eq!(label(&token("ada")).as_deref(), Some("ada (console)"));
-        assert_eq!(label(&token("ci: nightly")).as_deref(), Some("ci: nightly (console)"));
+        assert_eq!(
+            label(&token("ci: nightly")).as_deref(),
+            Some("ci: nightly (console)")
+        );
         assert_eq!(label(&token("")).as_deref(), Some("console"));
         assert_eq!(label("lockkeeper:9f86d081884c7d659a2feaa0c55ad015"), None);
         assert!(formats::recognise(&string("anything", token("ada"), 1_000), false).is_some());
@@ -118,15 +140,27 @@ mod tests {
     fn a_key_without_ttl_is_a_lock_only_under_the_name_of_one() {
         let stuck = formats::recognise(&string("nightly.lock", "w-1-xyz", None), false).unwrap();
         assert_eq!((stuck.format, stuck.lease), (Format::Plain, Lease::Never));
-        assert_eq!(formats::recognise(&string("nightly", "w-1-xyz", None), true), None);
+        assert_eq!(
+            formats::recognise(&string("nightly", "w-1-xyz", None), true),
+            None
+        );
         assert!(formats::recognise(&string("nightly", "w-1-xyz", 1_000), true).is_some());
-        assert_eq!(formats::recognise(&string("nightly", "w-1-xyz", 1_000), false), None);
+        assert_eq!(
+            formats::recognise(&string("nightly", "w-1-xyz", 1_000), false),
+            None
+        );
     }
 
     #[test]
     fn an_empty_or_long_value_is_no_token() {
-        assert_eq!(formats::recognise(&string("lock:a", "", 1_000), false), None);
+        assert_eq!(
+            formats::recognise(&string("lock:a", "", 1_000), false),
+            None
+        );
         assert!(formats::recognise(&string("lock:a", "x".repeat(128), 1_000), false).is_some());
-        assert_eq!(formats::recognise(&string("lock:a", "x".repeat(129), 1_000), false), None);
+        assert_eq!(
+            formats::recognise(&string("lock:a", "x".repeat(129), 1_000), false),
+            None
+        );
     }
 }

@@ -27,12 +27,18 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
     if !(-AHEAD_MS..=OLDEST_MS).contains(&age) {
         return None;
     }
-    Some(Recognised::by_value(Format::RedisPy, sighting, value, network_card(value)).claimed_at(claimed_at))
+    Some(
+        Recognised::by_value(Format::RedisPy, sighting, value, network_card(value))
+            .claimed_at(claimed_at),
+    )
 }
 
 /// When a version 1 UUID was made; nothing for any other value.
 fn time(value: &[u8]) -> Option<Timestamp> {
-    if !(shapes::is_hex(value, 32) && value[12] == b'1' && matches!(value[16], b'8' | b'9' | b'a' | b'b')) {
+    if !(shapes::is_hex(value, 32)
+        && value[12] == b'1'
+        && matches!(value[16], b'8' | b'9' | b'a' | b'b'))
+    {
         return None;
     }
     let hex = std::str::from_utf8(value).ok()?;
@@ -67,8 +73,16 @@ mod tests {
     fn the_token_names_card_and_time() {
         let lock = formats::recognise(&string("orders:42", REAL, None), false).unwrap();
         assert_eq!(lock.format, Format::RedisPy);
-        assert_eq!(lock.owners[0].owner.label.as_deref(), Some("02:fc:00:00:00:01"));
-        assert!(lock.claimed_at.unwrap().to_string().starts_with("2026-11-20T18:30:59.99"));
+        assert_eq!(
+            lock.owners[0].owner.label.as_deref(),
+            Some("02:fc:00:00:00:01")
+        );
+        assert!(
+            lock.claimed_at
+                .unwrap()
+                .to_string()
+                .starts_with("2026-11-20T18:30:59.99")
+        );
         assert_eq!(lock.lease, Lease::Never);
     }
 
@@ -76,7 +90,10 @@ mod tests {
     fn a_time_that_nobody_can_have_written_makes_it_a_random_number() {
         let at = time(REAL.as_bytes()).unwrap();
         let seen_at = |now: Timestamp| {
-            let sighting = Sighting { seen_at: now, ..string("orders:42", REAL, 9_000) };
+            let sighting = Sighting {
+                seen_at: now,
+                ..string("orders:42", REAL, 9_000)
+            };
             formats::recognise(&sighting, false).unwrap().format
         };
         assert_eq!(seen_at(at.plus_millis(OLDEST_MS)), Format::RedisPy);
@@ -89,19 +106,37 @@ mod tests {
     fn a_made_up_card_is_no_label() {
         let made_up = REAL.replace("02fc", "03fc");
         let lock = formats::recognise(&string("orders:42", made_up, None), false).unwrap();
-        assert_eq!((lock.format, lock.owners[0].owner.label.clone()), (Format::RedisPy, None));
+        assert_eq!(
+            (lock.format, lock.owners[0].owner.label.clone()),
+            (Format::RedisPy, None)
+        );
     }
 
     #[test]
     fn other_versions_variants_and_types_are_not_redis_py() {
-        for value in [REAL.replace("11f1", "41f1"), REAL.replace("9df3", "cdf3"), REAL.to_uppercase(), format!("{REAL}0")] {
-            assert_eq!(recognise(&string("a", value.as_str(), None), hint()), None, "{value}");
+        for value in [
+            REAL.replace("11f1", "41f1"),
+            REAL.replace("9df3", "cdf3"),
+            REAL.to_uppercase(),
+            format!("{REAL}0"),
+        ] {
+            assert_eq!(
+                recognise(&string("a", value.as_str(), None), hint()),
+                None,
+                "{value}"
+            );
         }
         assert_eq!(recognise(&seen("a", Value::TooLarge, None), hint()), None);
-        assert_eq!(NOW.millis_since(time(REAL.as_bytes()).unwrap()) / 60_000, 17);
+        assert_eq!(
+            NOW.millis_since(time(REAL.as_bytes()).unwrap()) / 60_000,
+            17
+        );
     }
 
     fn hint() -> Hint {
-        Hint { lock_like_name: true, named_by_operator: true }
+        Hint {
+            lock_like_name: true,
+            named_by_operator: true,
+        }
     }
 }

@@ -23,8 +23,17 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     if fields.is_empty() || !(has_ttl(sighting) || hint.lock_like_name) {
         return None;
     }
-    let owners = fields.iter().map(|(field, holds)| owner(field, holds)).collect::<Option<Vec<_>>>()?;
-    Some(Recognised { format: Format::Redisson, mode: Mode::Exclusive, owners, lease: key_lease(sighting), claimed_at: None })
+    let owners = fields
+        .iter()
+        .map(|(field, holds)| owner(field, holds))
+        .collect::<Option<Vec<_>>>()?;
+    Some(Recognised {
+        format: Format::Redisson,
+        mode: Mode::Exclusive,
+        owners,
+        lease: key_lease(sighting),
+        claimed_at: None,
+    })
 }
 
 fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
@@ -36,7 +45,9 @@ fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
 /// `6d1f0c3e thread 87` for Redisson, `6d1f0c3e client 9d0e0f5c` for node-redisson. The UUID beyond its first digits is
 /// what makes the field unguessable; it stays out.
 fn label(field: &[u8]) -> Option<String> {
-    let (instance, within) = field.split_at_checked(36).filter(|(instance, _)| shapes::is_uuid(instance))?;
+    let (instance, within) = field
+        .split_at_checked(36)
+        .filter(|(instance, _)| shapes::is_uuid(instance))?;
     let within = within.strip_prefix(b":")?;
     let instance = std::str::from_utf8(&instance[..8]).ok()?;
     let id = std::str::from_utf8(within).ok()?;
@@ -44,7 +55,8 @@ fn label(field: &[u8]) -> Option<String> {
         Some(format!("{instance} client {}", &id[..8]))
     } else {
         // Java numbers threads with a long.
-        (shapes::is_integer(within) && !id.starts_with('-') && id.len() <= 19).then(|| format!("{instance} thread {id}"))
+        (shapes::is_integer(within) && !id.starts_with('-') && id.len() <= 19)
+            .then(|| format!("{instance} thread {id}"))
     }
 }
 
@@ -61,10 +73,19 @@ mod tests {
     #[test]
     fn the_field_is_the_owner_and_the_value_counts() {
         let lock = formats::recognise(&hash("order:42", &[(JAVA, "2")], 29_000), false).unwrap();
-        assert_eq!((lock.format, lock.mode), (Format::Redisson, Mode::Exclusive));
+        assert_eq!(
+            (lock.format, lock.mode),
+            (Format::Redisson, Mode::Exclusive)
+        );
         assert_eq!(lock.owners[0].bytes.expose(), JAVA.as_bytes());
-        assert_eq!(lock.owners[0].owner.fingerprint, formats::fingerprint(JAVA.as_bytes()));
-        assert_eq!(lock.owners[0].owner.label.as_deref(), Some("6d1f0c3e thread 87"));
+        assert_eq!(
+            lock.owners[0].owner.fingerprint,
+            formats::fingerprint(JAVA.as_bytes())
+        );
+        assert_eq!(
+            lock.owners[0].owner.label.as_deref(),
+            Some("6d1f0c3e thread 87")
+        );
         assert_eq!(lock.owners[0].owner.holds, Some(2));
         assert_eq!(lock.lease, Lease::until(NOW.plus_millis(29_000), NOW));
     }
@@ -72,13 +93,19 @@ mod tests {
     #[test]
     fn node_redisson_names_a_client_instead_of_a_thread() {
         let lock = formats::recognise(&hash("order:42", &[(NODE, "1")], 29_000), false).unwrap();
-        assert_eq!(lock.owners[0].owner.label.as_deref(), Some("6d1f0c3e client 9d0e0f5c"));
+        assert_eq!(
+            lock.owners[0].owner.label.as_deref(),
+            Some("6d1f0c3e client 9d0e0f5c")
+        );
     }
 
     #[test]
     fn without_ttl_only_a_lock_like_name_convinces() {
         assert!(formats::recognise(&hash("lock:a", &[(JAVA, "1")], None), false).is_some());
-        assert_eq!(formats::recognise(&hash("visits", &[(JAVA, "1")], None), true), None);
+        assert_eq!(
+            formats::recognise(&hash("visits", &[(JAVA, "1")], None), true),
+            None
+        );
     }
 
     #[test]
@@ -96,7 +123,11 @@ mod tests {
             &[("name", "Ada"), (JAVA, "1")],
         ];
         for fields in others {
-            assert_eq!(formats::recognise(&hash("lock:a", fields, 1_000), true), None, "{fields:?}");
+            assert_eq!(
+                formats::recognise(&hash("lock:a", fields, 1_000), true),
+                None,
+                "{fields:?}"
+            );
         }
     }
 }

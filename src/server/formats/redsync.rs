@@ -13,13 +13,17 @@ use crate::server::nodes::sighting::Sighting;
 
 /// Recognises base64 of 16 bytes that has a TTL or stands under the name of a lock.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let value = text(sighting).filter(|value| is_token(value) && (has_ttl(sighting) || hint.is_given()))?;
+    let value =
+        text(sighting).filter(|value| is_token(value) && (has_ttl(sighting) || hint.is_given()))?;
     Some(Recognised::by_value(Format::Redsync, sighting, value, None))
 }
 
 fn is_token(value: &[u8]) -> bool {
-    let Some((body, b"==")) = value.split_at_checked(22) else { return false };
-    body.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+    let Some((body, b"==")) = value.split_at_checked(22) else {
+        return false;
+    };
+    body.iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
         && matches!(body[21], b'A' | b'Q' | b'g' | b'w')
 }
 
@@ -31,25 +35,54 @@ mod tests {
 
     #[test]
     fn base64_of_sixteen_bytes() {
-        for token in ["Zb1kM5c0P7mJr8xw3uVYHQ==", "AAAAAAAAAAAAAAAAAAAAAA==", "/+/+/+/+/+/+/+/+/+/+/w=="] {
+        for token in [
+            "Zb1kM5c0P7mJr8xw3uVYHQ==",
+            "AAAAAAAAAAAAAAAAAAAAAA==",
+            "/+/+/+/+/+/+/+/+/+/+/w==",
+        ] {
             let lock = formats::recognise(&string("payouts", token, 8_000), false).unwrap();
-            assert_eq!((lock.format, lock.owners[0].owner.label.clone()), (Format::Redsync, None), "{token}");
+            assert_eq!(
+                (lock.format, lock.owners[0].owner.label.clone()),
+                (Format::Redsync, None),
+                "{token}"
+            );
         }
     }
 
     #[test]
     fn other_base64_is_not_redsync() {
-        for value in ["Zb1kM5c0P7mJr8xw3uVYHB==", "Zb1kM5c0P7mJr8xw3uVYHQ", "Zb1kM5c0P7mJr8xw3uVYHQ=", "Zb1kM5c0P7mJr8xw3uV-HQ=="]
-        {
-            assert_eq!(formats::recognise(&string("payouts", value, 8_000), false), None, "{value}");
+        for value in [
+            "Zb1kM5c0P7mJr8xw3uVYHB==",
+            "Zb1kM5c0P7mJr8xw3uVYHQ",
+            "Zb1kM5c0P7mJr8xw3uVYHQ=",
+            "Zb1kM5c0P7mJr8xw3uV-HQ==",
+        ] {
+            assert_eq!(
+                formats::recognise(&string("payouts", value, 8_000), false),
+                None,
+                "{value}"
+            );
         }
     }
 
     #[test]
     fn without_ttl_and_without_a_hint_it_could_be_anything() {
         let token = "Zb1kM5c0P7mJr8xw3uVYHQ==";
-        assert_eq!(formats::recognise(&string("nonce", token, None), false), None);
-        assert_eq!(formats::recognise(&string("payouts", token, None), true).unwrap().format, Format::Redsync);
-        assert_eq!(formats::recognise(&string("lock:a", token, None), false).unwrap().format, Format::Redsync);
+        assert_eq!(
+            formats::recognise(&string("nonce", token, None), false),
+            None
+        );
+        assert_eq!(
+            formats::recognise(&string("payouts", token, None), true)
+                .unwrap()
+                .format,
+            Format::Redsync
+        );
+        assert_eq!(
+            formats::recognise(&string("lock:a", token, None), false)
+                .unwrap()
+                .format,
+            Format::Redsync
+        );
     }
 }

@@ -24,12 +24,16 @@ mod tests {
     use super::*;
     use crate::server::formats;
 
-    const TOKEN: [u8; 20] = *b"\xf3\x01}\x9a{\"\xc0\x00\x80\x7f\xfe\x10\x22\xa1\xb2\xc3\xd4\xe5\xf6\x07";
+    const TOKEN: [u8; 20] =
+        *b"\xf3\x01}\x9a{\"\xc0\x00\x80\x7f\xfe\x10\x22\xa1\xb2\xc3\xd4\xe5\xf6\x07";
 
     #[test]
     fn twenty_bytes_that_are_no_text() {
         let lock = formats::recognise(&string("payouts", TOKEN, 10_000), false).unwrap();
-        assert_eq!((lock.format, lock.owners[0].owner.label.clone()), (Format::Rslock, None));
+        assert_eq!(
+            (lock.format, lock.owners[0].owner.label.clone()),
+            (Format::Rslock, None)
+        );
         assert_eq!(lock.owners[0].bytes.expose(), TOKEN);
     }
 
@@ -37,13 +41,27 @@ mod tests {
     fn random_bytes_may_start_like_json() {
         let mut token = TOKEN;
         token[..2].copy_from_slice(b"{\"");
-        assert_eq!(formats::recognise(&string("payouts", token, 10_000), false).unwrap().format, Format::Rslock);
+        assert_eq!(
+            formats::recognise(&string("payouts", token, 10_000), false)
+                .unwrap()
+                .format,
+            Format::Rslock
+        );
     }
 
     #[test]
     fn text_other_lengths_and_keys_without_ttl_are_not_rslock() {
-        assert_eq!(formats::recognise(&string("payouts", *b"twenty letters long!", 10_000), false), None);
-        assert_eq!(formats::recognise(&string("payouts", &TOKEN[..19], 10_000), false), None);
-        assert_eq!(formats::recognise(&string("digest", TOKEN, None), false), None);
+        assert_eq!(
+            formats::recognise(&string("payouts", *b"twenty letters long!", 10_000), false),
+            None
+        );
+        assert_eq!(
+            formats::recognise(&string("payouts", &TOKEN[..19], 10_000), false),
+            None
+        );
+        assert_eq!(
+            formats::recognise(&string("digest", TOKEN, None), false),
+            None
+        );
     }
 }

@@ -26,7 +26,8 @@ fn read(value: &[u8]) -> Option<(Timestamp, &[u8])> {
     let (time, rest) = (&rest[..at], &rest[at + 1..]);
     // 36 characters of UUID and the colon before them; the host may contain colons itself (IPv6).
     let (host, uuid) = rest.split_at_checked(rest.len().checked_sub(37)?)?;
-    let shaped = time.ends_with(b"Z") && uuid[0] == b':' && shapes::is_uuid(&uuid[1..].to_ascii_lowercase());
+    let shaped =
+        time.ends_with(b"Z") && uuid[0] == b':' && shapes::is_uuid(&uuid[1..].to_ascii_lowercase());
     let moment = std::str::from_utf8(time).ok().filter(|_| shaped)?;
     Some((Timestamp::try_from(moment.to_owned()).ok()?, host))
 }
@@ -38,7 +39,8 @@ mod tests {
     use crate::domain::Lease;
     use crate::server::formats;
 
-    const VALUE: &str = "ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
+    const VALUE: &str =
+        "ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
 
     #[test]
     fn the_value_names_host_and_time() {
@@ -46,8 +48,14 @@ mod tests {
         let lock = formats::recognise(&seen, false).unwrap();
         assert_eq!(lock.format, Format::ShedLock);
         assert_eq!(lock.owners[0].owner.label.as_deref(), Some("worker-7d9f"));
-        assert_eq!(lock.claimed_at.unwrap().to_string(), "2026-11-20T18:40:00.123Z");
-        assert_eq!(lock.lease, Lease::until(seen.seen_at.plus_millis(30_000), seen.seen_at));
+        assert_eq!(
+            lock.claimed_at.unwrap().to_string(),
+            "2026-11-20T18:40:00.123Z"
+        );
+        assert_eq!(
+            lock.lease,
+            Lease::until(seen.seen_at.plus_millis(30_000), seen.seen_at)
+        );
         assert_eq!(lock.owners[0].bytes.expose(), VALUE.as_bytes());
     }
 
@@ -60,8 +68,15 @@ mod tests {
     fn a_host_may_be_an_address_or_missing() {
         let uuid = "3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
         let label = |host: &str| {
-            let seen = string("a", format!("ADDED:2026-11-20T18:40:00.123Z@{host}:{uuid}"), 1);
-            formats::recognise(&seen, false).unwrap().owners[0].owner.label.clone()
+            let seen = string(
+                "a",
+                format!("ADDED:2026-11-20T18:40:00.123Z@{host}:{uuid}"),
+                1,
+            );
+            formats::recognise(&seen, false).unwrap().owners[0]
+                .owner
+                .label
+                .clone()
         };
         assert_eq!(label("fe80::1").as_deref(), Some("fe80::1"));
         assert_eq!(label(""), None);
@@ -70,9 +85,17 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_or_has_no_such_day_is_not_one() {
-        for value in ["ADDED:", "ADDED:2026-11-20T18:40:00.123Z@host", &VALUE[..VALUE.len() - 1], &VALUE.replace("-20T", "-31T")]
-        {
-            assert_eq!(formats::recognise(&string("reports", value, 1_000), false), None, "{value}");
+        for value in [
+            "ADDED:",
+            "ADDED:2026-11-20T18:40:00.123Z@host",
+            &VALUE[..VALUE.len() - 1],
+            &VALUE.replace("-20T", "-31T"),
+        ] {
+            assert_eq!(
+                formats::recognise(&string("reports", value, 1_000), false),
+                None,
+                "{value}"
+            );
         }
     }
 }

@@ -13,11 +13,18 @@ pub fn string(key: &str, value: impl Into<Vec<u8>>, ttl_ms: impl Into<Option<u64
 
 /// A hash key.
 pub fn hash(key: &str, fields: &[(&str, &str)], ttl_ms: impl Into<Option<u64>>) -> Sighting {
-    let fields = fields.iter().map(|(field, value)| (field.as_bytes().to_vec(), value.as_bytes().to_vec()));
+    let fields = fields
+        .iter()
+        .map(|(field, value)| (field.as_bytes().to_vec(), value.as_bytes().to_vec()));
     seen(key, Value::Hash(fields.collect()), ttl_ms)
 }
 
 /// A key of any type.
 pub fn seen(key: &str, value: Value, ttl_ms: impl Into<Option<u64>>) -> Sighting {
-    Sighting { key: LockKey::from(key), value, ttl: ttl_ms.into().map_or(Ttl::Never, Ttl::Ms), seen_at: NOW }
+    Sighting {
+        key: LockKey::from(key),
+        value,
+        ttl: ttl_ms.into().map_or(Ttl::Never, Ttl::Ms),
+        seen_at: NOW,
+    }
 }

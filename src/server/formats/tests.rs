@@ -9,7 +9,14 @@ use crate::domain::LockKey;
 #[test]
 fn every_format_has_one_recogniser() {
     for format in Format::ALL {
-        assert_eq!(RECOGNISERS.iter().filter(|(known, _)| *known == format).count(), 1, "{format}");
+        assert_eq!(
+            RECOGNISERS
+                .iter()
+                .filter(|(known, _)| *known == format)
+                .count(),
+            1,
+            "{format}"
+        );
     }
 }
 
@@ -35,7 +42,11 @@ fn what_only_looks_like_a_lock_is_refused_by_its_name() {
     for name in names {
         for value in ["1", "1795200545", token] {
             for ttl in [Some(1_000), None] {
-                assert_eq!(recognise(&string(name, value, ttl), true), None, "{name} = {value}");
+                assert_eq!(
+                    recognise(&string(name, value, ttl), true),
+                    None,
+                    "{name} = {value}"
+                );
             }
         }
     }
@@ -63,7 +74,12 @@ fn cached_values_are_refused_even_under_the_name_of_a_lock() {
     ];
     for value in values {
         for ttl in [Some(1_000), None] {
-            assert_eq!(recognise(&string("lock:a", value, ttl), true), None, "{}", value.escape_ascii());
+            assert_eq!(
+                recognise(&string("lock:a", value, ttl), true),
+                None,
+                "{}",
+                value.escape_ascii()
+            );
         }
     }
 }
@@ -71,9 +87,23 @@ fn cached_values_are_refused_even_under_the_name_of_a_lock() {
 #[test]
 fn a_bare_number_is_a_lock_only_with_a_ttl_under_the_name_of_one() {
     for value in ["1", "0", "-3", "42", "100000", "true", "on", "null"] {
-        assert_eq!(recognise(&string("rate:login:7", value, 60_000), true), None, "{value}");
-        assert_eq!(recognise(&string("lock:attempts", value, None), true), None, "{value}");
-        assert_eq!(recognise(&string("lock:import", value, 60_000), false).unwrap().format, Format::Plain, "{value}");
+        assert_eq!(
+            recognise(&string("rate:login:7", value, 60_000), true),
+            None,
+            "{value}"
+        );
+        assert_eq!(
+            recognise(&string("lock:attempts", value, None), true),
+            None,
+            "{value}"
+        );
+        assert_eq!(
+            recognise(&string("lock:import", value, 60_000), false)
+                .unwrap()
+                .format,
+            Format::Plain,
+            "{value}"
+        );
     }
     let limiter = string("rate:login:7", "1795200545", 60_000);
     assert_eq!(recognise(&limiter, true), None);
@@ -82,18 +112,58 @@ fn a_bare_number_is_a_lock_only_with_a_ttl_under_the_name_of_one() {
 #[test]
 fn laravel_serialises_its_token_and_that_is_a_lock_under_the_name_of_one() {
     let value = "s:16:\"Zb1kM5c0P7mJr8xw\";";
-    assert_eq!(recognise(&string("laravel-cache-lock:a", value, 10_000), false).unwrap().format, Format::Plain);
-    assert_eq!(recognise(&string("laravel-cache-greeting", value, 10_000), true), None);
+    assert_eq!(
+        recognise(&string("laravel-cache-lock:a", value, 10_000), false)
+            .unwrap()
+            .format,
+        Format::Plain
+    );
+    assert_eq!(
+        recognise(&string("laravel-cache-greeting", value, 10_000), true),
+        None
+    );
 }
 
 #[test]
 fn job_ids_api_tokens_and_other_types_are_not_locks() {
     let uuid = "6a379ae6-0f5c-4a3c-9d0e-3f0c51c0fe05";
-    assert_eq!(recognise(&string("idempotency:7", uuid, 60_000), false), None);
-    assert_eq!(recognise(&string("PHPREDIS_SESSION:abc123_LOCK", "vm|17171", 60_000), false).unwrap().format, Format::Plain);
-    assert_eq!(recognise(&hash("lock:visits", &[(uuid, "17"), ("total", "40")], None), true), None);
-    assert_eq!(recognise(&seen("lock:a", Value::TooLarge, 1_000), true), None);
-    assert_eq!(recognise(&seen("lock:a", Value::Other { type_name: "zset".into() }, 1_000), true), None);
+    assert_eq!(
+        recognise(&string("idempotency:7", uuid, 60_000), false),
+        None
+    );
+    assert_eq!(
+        recognise(
+            &string("PHPREDIS_SESSION:abc123_LOCK", "vm|17171", 60_000),
+            false
+        )
+        .unwrap()
+        .format,
+        Format::Plain
+    );
+    assert_eq!(
+        recognise(
+            &hash("lock:visits", &[(uuid, "17"), ("total", "40")], None),
+            true
+        ),
+        None
+    );
+    assert_eq!(
+        recognise(&seen("lock:a", Value::TooLarge, 1_000), true),
+        None
+    );
+    assert_eq!(
+        recognise(
+            &seen(
+                "lock:a",
+                Value::Other {
+                    type_name: "zset".into()
+                },
+                1_000
+            ),
+            true
+        ),
+        None
+    );
 }
 
 #[test]
