@@ -53,6 +53,13 @@ pub struct NodeConfig {
 pub struct RedisUrl(String);
 
 impl RedisUrl {
+    /// The address that a URL names, or why it names none.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        redis::Client::open(url)
+            .map(|_| Self(url.to_owned()))
+            .map_err(|error| error.to_string())
+    }
+
     /// The whole URL, credentials included: for the connection only.
     pub fn expose(&self) -> &str {
         &self.0

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod formats;
 pub mod locking;
 pub mod nodes;

@@ -1,4 +1,5 @@
 //! The list of integration tests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod demo;
 mod formats;
