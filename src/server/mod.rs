@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod config;
 pub mod formats;
+pub mod index;
 pub mod locking;
 pub mod nodes;
