@@ -73,7 +73,7 @@ pub enum Fault {
         nodes: Vec<NodeAct>,
     },
     /// Too few nodes took part, for want of nodes rather than because somebody holds it.
-    #[error("too few nodes took part: {reached} answered, {quorum} are needed; nothing is held")]
+    #[error("too few nodes took part: {reached} answered, {quorum} are needed")]
     NoQuorum {
         /// How many nodes answered.
         reached: u32,

@@ -6,3 +6,4 @@ pub mod formats;
 pub mod index;
 pub mod locking;
 pub mod nodes;
+pub mod operations;
