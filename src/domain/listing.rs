@@ -26,20 +26,35 @@ impl Filter {
     /// Whether the lock passes.
     pub fn matches(&self, lock: &Lock) -> bool {
         let contains = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
-        let label_contains = |part: &str| lock.owners.iter().any(|owner| owner.label.as_deref().is_some_and(|label| contains(label, part)));
+        let label_contains = |part: &str| {
+            lock.owners.iter().any(|owner| {
+                owner
+                    .label
+                    .as_deref()
+                    .is_some_and(|label| contains(label, part))
+            })
+        };
         let fingerprint_begins = |part: &str| {
             let part = part.to_ascii_lowercase();
-            lock.owners.iter().any(|owner| owner.fingerprint.as_str().starts_with(&part))
+            lock.owners
+                .iter()
+                .any(|owner| owner.fingerprint.as_str().starts_with(&part))
         };
-        self.group.as_ref().is_none_or(|group| *group == lock.id.group)
+        self.group
+            .as_ref()
+            .is_none_or(|group| *group == lock.id.group)
             && self.verdict.is_none_or(|verdict| verdict == lock.verdict)
             && self.flag.is_none_or(|flag| lock.has(flag))
             && self.format.is_none_or(|format| format == lock.format)
-            && self.owner.as_deref().is_none_or(|part| label_contains(part) || fingerprint_begins(part))
             && self
-                .text
+                .owner
                 .as_deref()
-                .is_none_or(|part| contains(&lock.key().text(), part) || label_contains(part) || fingerprint_begins(part))
+                .is_none_or(|part| label_contains(part) || fingerprint_begins(part))
+            && self.text.as_deref().is_none_or(|part| {
+                contains(&lock.key().text(), part)
+                    || label_contains(part)
+                    || fingerprint_begins(part)
+            })
     }
 }
 
@@ -66,7 +81,15 @@ pub enum Sort {
 
 impl Sort {
     /// Every order, as the API names them.
-    pub const ALL: [Self; 7] = [Self::Attention, Self::Key, Self::Lease, Self::Held, Self::Owner, Self::Contention, Self::Renewals];
+    pub const ALL: [Self; 7] = [
+        Self::Attention,
+        Self::Key,
+        Self::Lease,
+        Self::Held,
+        Self::Owner,
+        Self::Contention,
+        Self::Renewals,
+    ];
 
     /// The word in the API and in URLs.
     pub fn slug(self) -> &'static str {
@@ -92,7 +115,13 @@ impl Sort {
         let (first, second, text) = match self {
             Self::Attention => (-i64::from(lock.attention()), since, String::new()),
             Self::Key => (0, 0, String::new()),
-            Self::Lease => (lock.lease.expires_at().map_or(i64::MAX, super::Timestamp::millis), 0, String::new()),
+            Self::Lease => (
+                lock.lease
+                    .expires_at()
+                    .map_or(i64::MAX, super::Timestamp::millis),
+                0,
+                String::new(),
+            ),
             Self::Held => (since, 0, String::new()),
             Self::Owner => match lock.owners.first() {
                 Some(owner) => (i64::from(owner.label.is_none()), 0, owner.name()),
@@ -100,11 +129,20 @@ impl Sort {
             },
             Self::Contention => {
                 let seen: u64 = lock.evidence.iter().map(|evidence| evidence.value).sum();
-                (-i64::try_from(seen).unwrap_or(i64::MAX), since, String::new())
+                (
+                    -i64::try_from(seen).unwrap_or(i64::MAX),
+                    since,
+                    String::new(),
+                )
             }
             Self::Renewals => (-i64::from(lock.renewals.count), since, String::new()),
         };
-        Rank { first, second, text, id: lock.id.clone() }
+        Rank {
+            first,
+            second,
+            text,
+            id: lock.id.clone(),
+        }
     }
 }
 
@@ -139,7 +177,9 @@ impl Order {
 
     /// The order with this name.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Asc, Self::Desc].into_iter().find(|order| order.slug() == slug)
+        [Self::Asc, Self::Desc]
+            .into_iter()
+            .find(|order| order.slug() == slug)
     }
 
     /// Compares two places.

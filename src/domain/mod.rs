@@ -23,6 +23,8 @@ pub use key::{LockId, LockKey};
 pub use lease::Lease;
 pub use library::Format;
 pub use listing::{Filter, Order, Rank, Sort};
-pub use lock::{AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict};
+pub use lock::{
+    AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict,
+};
 pub use outcome::{ActOutcome, Answer, NodeAct, NodeAnswer};
 pub use timestamp::Timestamp;

@@ -16,9 +16,12 @@ pub use url::RedisUrl;
 /// Where the console listens unless told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 
-/// The patterns that are scanned for where the configuration names none: words that nearly every lock's name carries, in the
-/// three ways of writing them, and the prefixes of libraries whose names lack them.
-pub const DEFAULT_KEYS: [&str; 3] = ["*[lL][oO][cC][kK]*", "*[mM][uU][tT][eE][xX]*", "*[lL][eE][aA][sSdD][eE]*"];
+/// The patterns that are scanned for where the configuration names none: words that nearly every lock's name carries.
+pub const DEFAULT_KEYS: [&str; 3] = [
+    "*[lL][oO][cC][kK]*",
+    "*[mM][uU][tT][eE][xX]*",
+    "*[lL][eE][aA][sSdD][eE]*",
+];
 
 /// Everything the console was told.
 #[derive(Clone, Debug)]
@@ -76,11 +79,18 @@ impl GroupConfig {
         let nodes: Vec<NodeConfig> = urls
             .into_iter()
             .enumerate()
-            .map(|(n, url)| NodeConfig { name: default_node_name(n), url })
+            .map(|(n, url)| NodeConfig {
+                name: default_node_name(n),
+                url,
+            })
             .collect();
         Self {
             name: name.to_owned(),
-            kind: if nodes.len() == 1 { GroupKind::Standalone } else { GroupKind::Redlock },
+            kind: if nodes.len() == 1 {
+                GroupKind::Standalone
+            } else {
+                GroupKind::Redlock
+            },
             environment: Environment::Development,
             keys: DEFAULT_KEYS.map(str::to_owned).to_vec(),
             keys_are_explicit: false,
@@ -105,19 +115,33 @@ fn default_node_name(n: usize) -> String {
 pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
     let mut parsed: Vec<RedisUrl> = Vec::new();
     for (n, url) in urls.iter().enumerate() {
-        let url = RedisUrl::parse(url).map_err(|why| ConfigError(format!("--redis number {}: {why}", n + 1)))?;
+        let url = RedisUrl::parse(url)
+            .map_err(|why| ConfigError(format!("--redis number {}: {why}", n + 1)))?;
         if parsed.iter().any(|known| known.address() == url.address()) {
-            return Err(ConfigError(format!("--redis number {}: {} is given twice", n + 1, url.address())));
+            return Err(ConfigError(format!(
+                "--redis number {}: {} is given twice",
+                n + 1,
+                url.address()
+            )));
         }
         parsed.push(url);
     }
     let group = GroupConfig::new("default", parsed);
-    let warnings = even_count(&group).map(|why| format!("--redis: {why}")).into_iter().collect();
-    Ok(Config { listen: default_listen(), groups: vec![group], warnings })
+    let warnings = even_count(&group)
+        .map(|why| format!("--redis: {why}"))
+        .into_iter()
+        .collect();
+    Ok(Config {
+        listen: default_listen(),
+        groups: vec![group],
+        warnings,
+    })
 }
 
-/// The configuration from a file, or where none is named from the first that exists: `lockkeeper.toml` in the working
-/// folder, the user's and the system's configuration folder. Without any, one group `default` on this machine.
+/// The configuration from a file.
+///
+/// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
+/// configuration folder. Without any, one group `default` on this machine.
 pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
     let path = match named {
         Some(path) => path,
@@ -147,7 +171,9 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn default_listen() -> SocketAddr {
-    DEFAULT_LISTEN.parse().expect("the default address is an address")
+    DEFAULT_LISTEN
+        .parse()
+        .expect("the default address is an address")
 }
 
 /// Says why an even number of Redlock nodes is odd: usable, but one node more would cost nothing and one less lose nothing.
@@ -169,8 +195,16 @@ mod tests {
     #[test]
     fn one_url_is_a_standalone_group_and_several_are_redlock() {
         let one = from_urls(&["redis://127.0.0.1:1".into()]).unwrap();
-        assert_eq!((one.groups[0].name.as_str(), one.groups[0].kind), ("default", GroupKind::Standalone));
-        let three = from_urls(&["redis://h:1".into(), "redis://h:2".into(), "redis://h:3".into()]).unwrap();
+        assert_eq!(
+            (one.groups[0].name.as_str(), one.groups[0].kind),
+            ("default", GroupKind::Standalone)
+        );
+        let three = from_urls(&[
+            "redis://h:1".into(),
+            "redis://h:2".into(),
+            "redis://h:3".into(),
+        ])
+        .unwrap();
         assert_eq!(three.groups[0].kind, GroupKind::Redlock);
         assert_eq!(three.groups[0].nodes[2].name, "c");
         assert!(three.warnings.is_empty());

@@ -14,16 +14,26 @@ impl RedisUrl {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
         match scheme {
             Some("redis" | "rediss" | "unix" | "redis+unix") => {}
-            Some(other) if other.len() < 20 && other.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') => {
-                return Err(format!("\"{other}://\" is not Redis; write redis://HOST:PORT, rediss:// for TLS, or unix:///path"));
+            Some(other)
+                if other.len() < 20
+                    && other
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
+            {
+                return Err(format!(
+                    "\"{other}://\" is not Redis; write redis://HOST:PORT, rediss:// for TLS, or unix:///path"
+                ));
             }
             Some(_) | None => {
                 return Err("this is not the URL of a Redis server; write redis://HOST:PORT, rediss:// for TLS, or unix:///path".into());
             }
         }
-        let connection = text
-            .into_connection_info()
-            .map_err(|why| format!("this Redis URL cannot be used: {}", why.detail().unwrap_or("it is not well-formed")))?;
+        let connection = text.into_connection_info().map_err(|why| {
+            format!(
+                "this Redis URL cannot be used: {}",
+                why.detail().unwrap_or("it is not well-formed")
+            )
+        })?;
         Ok(Self { connection })
     }
 
@@ -35,14 +45,22 @@ impl RedisUrl {
     /// The same address with another password.
     #[must_use]
     pub fn with_password(self, password: &str) -> Self {
-        let settings = self.connection.redis_settings().clone().set_password(password);
-        Self { connection: self.connection.set_redis_settings(settings) }
+        let settings = self
+            .connection
+            .redis_settings()
+            .clone()
+            .set_password(password);
+        Self {
+            connection: self.connection.set_redis_settings(settings),
+        }
     }
 
     /// Where it is, without credentials: `host:port`, with `/db` unless it is 0.
     pub fn address(&self) -> String {
         let place = match self.connection.addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => format!("{host}:{port}"),
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                format!("{host}:{port}")
+            }
             ConnectionAddr::Unix(path) => path.display().to_string(),
             _ => "unknown kind of address".to_owned(),
         };
@@ -80,7 +98,10 @@ mod tests {
             ("redis://h:1/notadb", "cannot be used"),
         ] {
             let why = RedisUrl::parse(text).unwrap_err();
-            assert!(why.contains(says) && !why.contains("s3cret"), "{text}: {why}");
+            assert!(
+                why.contains(says) && !why.contains("s3cret"),
+                "{text}: {why}"
+            );
         }
     }
 }

@@ -7,7 +7,10 @@ use crate::domain::{Board, Lock, LockId, LockKey};
 
 /// Every lock of one group, in order.
 fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lock> {
-    let first = LockId { group: group.to_owned(), key: LockKey::new([]) };
+    let first = LockId {
+        group: group.to_owned(),
+        key: LockKey::new([]),
+    };
     board
         .locks
         .range((Bound::Included(first), Bound::Unbounded))
@@ -17,10 +20,17 @@ fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lo
 
 /// The names of every lock of one group.
 pub(super) fn keys_of(board: &Board, group: &str) -> BTreeSet<LockKey> {
-    locks_of(board, group).map(|lock| lock.id.key.clone()).collect()
+    locks_of(board, group)
+        .map(|lock| lock.id.key.clone())
+        .collect()
 }
 
 /// Drops the keys that are on the board.
 pub(super) fn retain_unknown(board: &Board, group: &str, keys: &mut BTreeSet<LockKey>) {
-    keys.retain(|key| !board.locks.contains_key(&LockId { group: group.to_owned(), key: key.clone() }));
+    keys.retain(|key| {
+        !board.locks.contains_key(&LockId {
+            group: group.to_owned(),
+            key: key.clone(),
+        })
+    });
 }

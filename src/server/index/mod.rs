@@ -37,15 +37,31 @@ pub struct Looked {
 
 impl Index {
     /// Starts observing the groups; ends when `stop` is cancelled.
-    pub fn start(groups: &[Arc<Group>], clock: Clock, stop: &CancellationToken, tasks: &TaskTracker) -> Self {
-        let board = Board { groups: groups.iter().map(|group| view_of(group)).collect(), locks: Default::default() };
+    pub fn start(
+        groups: &[Arc<Group>],
+        clock: Clock,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let board = Board {
+            groups: groups.iter().map(|group| view_of(group)).collect(),
+            locks: Default::default(),
+        };
         let stream = Arc::new(Stream::new(board, clock.now()));
         // A full queue slows the watchers down, and nobody else.
         let (reports, inbox) = mpsc::channel(64);
         tasks.spawn(Observer::new(Arc::clone(&stream)).run(inbox, stop.clone()));
-        let index = Self { stream, reports, clock };
+        let index = Self {
+            stream,
+            reports,
+            clock,
+        };
         for group in groups {
-            tasks.spawn(watcher::watch(index.clone(), Arc::clone(group), stop.clone()));
+            tasks.spawn(watcher::watch(
+                index.clone(),
+                Arc::clone(group),
+                stop.clone(),
+            ));
         }
         index
     }
@@ -69,7 +85,12 @@ impl Index {
         let asked_at = look.asked_at;
         let entries = merge::merge(look, keys, group.config.keys_are_explicit);
         let (reply, answer) = oneshot::channel();
-        let report = Report::Looked { group: group.config.name.clone(), asked_at, entries, reply: Some(reply) };
+        let report = Report::Looked {
+            group: group.config.name.clone(),
+            asked_at,
+            entries,
+            reply: Some(reply),
+        };
         self.reports.send(report).await.ok()?;
         answer.await.ok()
     }

@@ -21,7 +21,10 @@ impl EventId {
     /// Reads an id as it was sent; nothing where it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let (epoch, seq) = text.split_once('-')?;
-        Some(Self { epoch: epoch.parse().ok()?, seq: seq.parse().ok()? })
+        Some(Self {
+            epoch: epoch.parse().ok()?,
+            seq: seq.parse().ok()?,
+        })
     }
 }
 
@@ -69,8 +72,16 @@ struct State {
 impl Stream {
     /// A stream that begins with `board`; `started_at` becomes its epoch.
     pub fn new(board: Board, started_at: Timestamp) -> Self {
-        let state = State { board, ring: VecDeque::new(), seq: 0 };
-        Self { epoch: started_at.millis(), state: Mutex::new(state), latest: watch::Sender::new(0) }
+        let state = State {
+            board,
+            ring: VecDeque::new(),
+            seq: 0,
+        };
+        Self {
+            epoch: started_at.millis(),
+            state: Mutex::new(state),
+            latest: watch::Sender::new(0),
+        }
     }
 
     /// Applies changes to the board and makes them known. For the observer only.
@@ -83,9 +94,14 @@ impl Stream {
             for change in changes {
                 state.seq += 1;
                 let event = Event {
-                    id: EventId { epoch: self.epoch, seq: state.seq },
+                    id: EventId {
+                        epoch: self.epoch,
+                        seq: state.seq,
+                    },
                     group: change.group().into(),
-                    json: serde_json::to_string(&change).expect("a change has no maps with odd keys").into(),
+                    json: serde_json::to_string(&change)
+                        .expect("a change has no maps with odd keys")
+                        .into(),
                 };
                 if state.ring.len() == KEPT_CHANGES {
                     state.ring.pop_front();
@@ -111,31 +127,63 @@ impl Stream {
     /// The whole board of one group, or of all.
     pub fn snapshot(&self, group: Option<&str>, now: Timestamp) -> (EventId, Snapshot) {
         let state = self.state();
-        let id = EventId { epoch: self.epoch, seq: state.seq };
+        let id = EventId {
+            epoch: self.epoch,
+            seq: state.seq,
+        };
         let wanted = |name: &str| group.is_none_or(|group| group == name);
         let snapshot = Snapshot {
             id: id.to_string(),
             observed_at: now,
-            groups: state.board.groups.iter().filter(|group| wanted(&group.name)).cloned().collect(),
-            locks: state.board.locks.values().filter(|lock| wanted(&lock.id.group)).cloned().collect(),
+            groups: state
+                .board
+                .groups
+                .iter()
+                .filter(|group| wanted(&group.name))
+                .cloned()
+                .collect(),
+            locks: state
+                .board
+                .locks
+                .values()
+                .filter(|lock| wanted(&lock.id.group))
+                .cloned()
+                .collect(),
         };
         (id, snapshot)
     }
 
     /// What a viewer that stands at `since` gets next, without waiting; its new place with it.
-    pub fn next(&self, since: Option<EventId>, group: Option<&str>, now: Timestamp) -> (EventId, Next) {
-        let resumable = since.filter(|since| since.epoch == self.epoch).and_then(|since| {
-            let state = self.state();
-            let oldest = state.ring.front().map_or(state.seq, |event| event.id.seq - 1);
-            // A place ahead of us was never handed out: not ours to continue.
-            (oldest..=state.seq).contains(&since.seq).then(|| {
-                let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
-                let skip = state.ring.len().saturating_sub(missed);
-                let changes = state.ring.iter().skip(skip);
-                let wanted = changes.filter(|event| group.is_none_or(|group| group == &*event.group));
-                (EventId { epoch: self.epoch, seq: state.seq }, Next::Changes(wanted.cloned().collect()))
-            })
-        });
+    pub fn next(
+        &self,
+        since: Option<EventId>,
+        group: Option<&str>,
+        now: Timestamp,
+    ) -> (EventId, Next) {
+        let resumable = since
+            .filter(|since| since.epoch == self.epoch)
+            .and_then(|since| {
+                let state = self.state();
+                let oldest = state
+                    .ring
+                    .front()
+                    .map_or(state.seq, |event| event.id.seq - 1);
+                // A place ahead of us was never handed out: not ours to continue.
+                (oldest..=state.seq).contains(&since.seq).then(|| {
+                    let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
+                    let skip = state.ring.len().saturating_sub(missed);
+                    let changes = state.ring.iter().skip(skip);
+                    let wanted =
+                        changes.filter(|event| group.is_none_or(|group| group == &*event.group));
+                    (
+                        EventId {
+                            epoch: self.epoch,
+                            seq: state.seq,
+                        },
+                        Next::Changes(wanted.cloned().collect()),
+                    )
+                })
+            });
         resumable.unwrap_or_else(|| {
             let (id, snapshot) = self.snapshot(group, now);
             (id, Next::Snapshot(Box::new(snapshot)))
@@ -161,7 +209,14 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(5);
 
     fn gone(group: &str) -> Change {
-        Change::Gone { id: LockId { group: group.into(), key: "k".into() }, ending: Ending::Unknown, at: NOW }
+        Change::Gone {
+            id: LockId {
+                group: group.into(),
+                key: "k".into(),
+            },
+            ending: Ending::Unknown,
+            at: NOW,
+        }
     }
 
     fn changes(next: &Next) -> Option<usize> {
@@ -178,8 +233,14 @@ mod tests {
         assert_eq!(changes(&first), None);
         stream.publish(vec![gone("a"), gone("b"), gone("a")]);
         let (place, next) = stream.next(Some(start), None, NOW);
-        assert_eq!((place.to_string().as_str(), changes(&next)), ("5-3", Some(3)));
-        assert_eq!(changes(&stream.next(Some(start), Some("a"), NOW).1), Some(2));
+        assert_eq!(
+            (place.to_string().as_str(), changes(&next)),
+            ("5-3", Some(3))
+        );
+        assert_eq!(
+            changes(&stream.next(Some(start), Some("a"), NOW).1),
+            Some(2)
+        );
         assert_eq!(changes(&stream.next(Some(place), None, NOW).1), Some(0));
     }
 
@@ -188,7 +249,10 @@ mod tests {
         let stream = Stream::new(Board::default(), NOW);
         let (start, _) = stream.next(None, None, NOW);
         stream.publish((0..KEPT_CHANGES).map(|_| gone("a")).collect());
-        assert_eq!(changes(&stream.next(Some(start), None, NOW).1), Some(KEPT_CHANGES));
+        assert_eq!(
+            changes(&stream.next(Some(start), None, NOW).1),
+            Some(KEPT_CHANGES)
+        );
         stream.publish(vec![gone("a")]);
         assert_eq!(changes(&stream.next(Some(start), None, NOW).1), None);
     }
@@ -197,7 +261,11 @@ mod tests {
     fn an_id_from_another_start_or_from_nowhere_gets_a_snapshot() {
         let stream = Stream::new(Board::default(), NOW);
         for id in ["4-0", "5-1", "5-18446744073709551615"] {
-            assert_eq!(changes(&stream.next(EventId::parse(id), None, NOW).1), None, "{id}");
+            assert_eq!(
+                changes(&stream.next(EventId::parse(id), None, NOW).1),
+                None,
+                "{id}"
+            );
         }
         for text in ["", "5", "x-1", "5--1", "5-1-1"] {
             assert_eq!(EventId::parse(text), None, "{text}");

@@ -75,10 +75,18 @@ impl Watcher {
     /// Looks at every known lock and reports the group's health. False when nobody listens any more.
     async fn round(&mut self) -> bool {
         let name = self.group.config.name.clone();
-        let known: BTreeSet<LockKey> = self.index.stream.read(|board| super::known::keys_of(board, &name));
+        let known: BTreeSet<LockKey> = self
+            .index
+            .stream
+            .read(|board| super::known::keys_of(board, &name));
         let now = Instant::now();
-        self.lately.extend(self.known.difference(&known).map(|key| (key.clone(), now + AFTERLOOK)));
-        self.lately.retain(|key, until| *until > now && !known.contains(key));
+        self.lately.extend(
+            self.known
+                .difference(&known)
+                .map(|key| (key.clone(), now + AFTERLOOK)),
+        );
+        self.lately
+            .retain(|key, until| *until > now && !known.contains(key));
         let keys: Vec<LockKey> = known.iter().chain(self.lately.keys()).cloned().collect();
         self.known = known;
         let asked_at = self.index.now();
@@ -87,13 +95,22 @@ impl Watcher {
                 return false;
             }
         }
-        if self.group.nodes().iter().any(|node| node.state == crate::domain::NodeState::Up) {
+        if self
+            .group
+            .nodes()
+            .iter()
+            .any(|node| node.state == crate::domain::NodeState::Up)
+        {
             self.looked_at = Some(asked_at);
         }
         let mut view = view_of(&self.group);
         view.coverage = self.coverage();
         view.looked_at = self.looked_at;
-        self.index.reports.send(Report::Group(Box::new(view))).await.is_ok()
+        self.index
+            .reports
+            .send(Report::Group(Box::new(view)))
+            .await
+            .is_ok()
     }
 
     /// Looks at names that a scan found, together with all others that wait.
@@ -103,7 +120,14 @@ impl Watcher {
         while let Some(scanned) = next {
             match scanned {
                 Scanned::Names(keys) => fresh.extend(keys),
-                Scanned::Pass { node, keys_seen, keys_matched, started_at, took, per_call } => {
+                Scanned::Pass {
+                    node,
+                    keys_seen,
+                    keys_matched,
+                    started_at,
+                    took,
+                    per_call,
+                } => {
                     let coverage = Coverage {
                         patterns: Vec::new(),
                         keys_seen,
@@ -117,11 +141,20 @@ impl Watcher {
                     self.forget_rejected();
                 }
             }
-            next = if fresh.len() < KEYS_AT_ONCE { names.try_recv().ok() } else { None };
+            next = if fresh.len() < KEYS_AT_ONCE {
+                names.try_recv().ok()
+            } else {
+                None
+            };
         }
         let group = &self.group.config.name;
-        self.index.stream.read(|board| super::known::retain_unknown(board, group, &mut fresh));
-        let keys: Vec<LockKey> = fresh.into_iter().filter(|key| !self.rejected.contains(key)).collect();
+        self.index
+            .stream
+            .read(|board| super::known::retain_unknown(board, group, &mut fresh));
+        let keys: Vec<LockKey> = fresh
+            .into_iter()
+            .filter(|key| !self.rejected.contains(key))
+            .collect();
         for keys in keys.chunks(KEYS_AT_ONCE) {
             if !self.look(keys).await {
                 return false;
@@ -134,11 +167,21 @@ impl Watcher {
     async fn look(&mut self, keys: &[LockKey]) -> bool {
         let explicit = self.group.config.keys_are_explicit;
         let look = self.group.look(keys).await;
-        let (mut asked_at, nodes_seen) = (look.asked_at, look.nodes.iter().any(|node| node.seen.is_ok()));
+        let (mut asked_at, nodes_seen) = (
+            look.asked_at,
+            look.nodes.iter().any(|node| node.seen.is_ok()),
+        );
         let mut entries = merge(look, keys, explicit);
-        let unsettled: Vec<LockKey> = entries.iter().filter(|entry| self.is_unsettled(entry)).map(|entry| entry.key.clone()).collect();
+        let unsettled: Vec<LockKey> = entries
+            .iter()
+            .filter(|entry| self.is_unsettled(entry))
+            .map(|entry| entry.key.clone())
+            .collect();
         if !unsettled.is_empty() {
-            let settled: Vec<Entry> = entries.into_iter().filter(|entry| !unsettled.contains(&entry.key)).collect();
+            let settled: Vec<Entry> = entries
+                .into_iter()
+                .filter(|entry| !unsettled.contains(&entry.key))
+                .collect();
             if !self.report(asked_at, settled).await {
                 return false;
             }
@@ -148,14 +191,22 @@ impl Watcher {
             entries = merge(again, &unsettled, explicit);
         }
         if nodes_seen {
-            let refused = entries.iter().filter(|entry| entry.told.is_none()).map(|entry| entry.key.clone());
+            let refused = entries
+                .iter()
+                .filter(|entry| entry.told.is_none())
+                .map(|entry| entry.key.clone());
             self.rejected.extend(refused);
         }
         self.report(asked_at, entries).await
     }
 
     async fn report(&self, asked_at: Timestamp, entries: Vec<Entry>) -> bool {
-        let report = Report::Looked { group: self.group.config.name.clone(), asked_at, entries, reply: None };
+        let report = Report::Looked {
+            group: self.group.config.name.clone(),
+            asked_at,
+            entries,
+            reply: None,
+        };
         self.index.reports.send(report).await.is_ok()
     }
 
@@ -165,8 +216,14 @@ impl Watcher {
         match judge(&answers) {
             Judgement::Seen(seen) => match seen.verdict {
                 Verdict::Split | Verdict::Partial => {
-                    let id = crate::domain::LockId { group: self.group.config.name.clone(), key: entry.key.clone() };
-                    let before = self.index.stream.read(|board| board.locks.get(&id).map(|lock| lock.verdict));
+                    let id = crate::domain::LockId {
+                        group: self.group.config.name.clone(),
+                        key: entry.key.clone(),
+                    };
+                    let before = self
+                        .index
+                        .stream
+                        .read(|board| board.locks.get(&id).map(|lock| lock.verdict));
                     before != Some(seen.verdict)
                 }
                 Verdict::Held => seen.is_split,

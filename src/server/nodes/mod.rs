@@ -78,7 +78,10 @@ impl Group {
     /// Asks all nodes at once about some keys. Ends within the command time limit whatever the nodes do; a node that is
     /// known to be down costs nothing.
     pub async fn look(&self, _keys: &[LockKey]) -> Look {
-        Look { asked_at: Timestamp::from_millis(0), nodes: Vec::new() }
+        Look {
+            asked_at: Timestamp::from_millis(0),
+            nodes: Vec::new(),
+        }
     }
 
     /// Scans every node for the group's patterns, over and over, within the budget, until `stop` is cancelled.
@@ -87,5 +90,8 @@ impl Group {
 
 /// A fresh coverage for a group that has not been scanned yet.
 pub fn coverage_before_the_first_pass(config: &GroupConfig) -> Coverage {
-    Coverage { patterns: config.keys.clone(), ..Coverage::default() }
+    Coverage {
+        patterns: config.keys.clone(),
+        ..Coverage::default()
+    }
 }

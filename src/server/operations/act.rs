@@ -6,7 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Operations, check_key, count, millis};
-use crate::domain::{ActOutcome, Environment, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released, Timestamp};
+use crate::domain::{
+    ActOutcome, Environment, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released,
+    Timestamp,
+};
 use crate::server::locking::{self, Attempt, End, Token};
 use crate::server::nodes::Group;
 
@@ -63,11 +66,17 @@ impl Operations {
         let ttl = check_ttl(&group, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);
         if wait > LONGEST_WAIT {
-            return Err(impossible("wait_ms", format!("is longer than {} ms", LONGEST_WAIT.as_millis())));
+            return Err(impossible(
+                "wait_ms",
+                format!("is longer than {} ms", LONGEST_WAIT.as_millis()),
+            ));
         }
         let label = request.label.as_deref().unwrap_or("").trim();
         if label.chars().count() > LONGEST_LABEL {
-            return Err(impossible("label", format!("is longer than {LONGEST_LABEL} characters")));
+            return Err(impossible(
+                "label",
+                format!("is longer than {LONGEST_LABEL} characters"),
+            ));
         }
         match request.format {
             Format::Plain => {}
@@ -78,7 +87,13 @@ impl Operations {
             | Format::Redisson
             | Format::ShedLock
             | Format::LegacyTimestamp => {
-                return Err(impossible("format", format!("{} cannot be acquired from here; `plain` can", request.format)));
+                return Err(impossible(
+                    "format",
+                    format!(
+                        "{} cannot be acquired from here; `plain` can",
+                        request.format
+                    ),
+                ));
             }
         }
         let token = Token::mint(if label.is_empty() { "console" } else { label });
@@ -87,7 +102,8 @@ impl Operations {
         } else {
             locking::acquire_within(&group, &id.key, &token, ttl, wait).await
         };
-        let (validity, nodes) = won(&group, attempt, Act::Acquire).inspect_err(|fault| refused("acquire", id, fault))?;
+        let (validity, nodes) = won(&group, attempt, Act::Acquire)
+            .inspect_err(|fault| refused("acquire", id, fault))?;
         tracing::info!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
         self.look_again(&group, &id.key).await?;
         Ok(Acquired {
@@ -106,10 +122,15 @@ impl Operations {
         let token = check_token(token)?;
         let ttl = check_ttl(&group, ttl_ms)?;
         let attempt = locking::extend(&group, &id.key, &token, ttl).await;
-        let (validity, nodes) = won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
+        let (validity, nodes) =
+            won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         tracing::info!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
         self.look_again(&group, &id.key).await?;
-        Ok(Extended { validity_ms: millis(validity), expires_at: self.index().now().plus(validity), nodes })
+        Ok(Extended {
+            validity_ms: millis(validity),
+            expires_at: self.index().now().plus(validity),
+            nodes,
+        })
     }
 
     /// Releases a lock with the owner's token.
@@ -123,23 +144,41 @@ impl Operations {
         released(&group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
         tracing::info!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
         let seen_after = self.look_again(&group, &id.key).await?.lock;
-        Ok(Released { nodes, at, seen_after })
+        Ok(Released {
+            nodes,
+            at,
+            seen_after,
+        })
     }
 
     /// Releases somebody else's lock, if its owner is still the one that was seen.
-    pub async fn force_release(&self, id: &LockId, fingerprint: &Fingerprint, reason: &str, confirm: Option<&str>) -> Result<Released, Fault> {
+    pub async fn force_release(
+        &self,
+        id: &LockId,
+        fingerprint: &Fingerprint,
+        reason: &str,
+        confirm: Option<&str>,
+    ) -> Result<Released, Fault> {
         let group = self.group_to_act_on(&id.group)?;
         check_key(&id.key)?;
         let reason = reason.trim();
         if reason.is_empty() {
-            return Err(impossible("reason", "is blank; say why the lock is broken".into()));
+            return Err(impossible(
+                "reason",
+                "is blank; say why the lock is broken".into(),
+            ));
         }
         if reason.chars().count() > LONGEST_REASON {
-            return Err(impossible("reason", format!("is longer than {LONGEST_REASON} characters")));
+            return Err(impossible(
+                "reason",
+                format!("is longer than {LONGEST_REASON} characters"),
+            ));
         }
         match group.config.environment {
             Environment::Production if confirm != Some(&*id.key.text()) => {
-                return Err(Fault::ConfirmRequired { key: id.key.clone() });
+                return Err(Fault::ConfirmRequired {
+                    key: id.key.clone(),
+                });
             }
             Environment::Production | Environment::Staging | Environment::Development => {}
         }
@@ -147,12 +186,19 @@ impl Operations {
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, "begins");
         let forced = locking::force_release(&group, &id.key, fingerprint).await;
         let at = self.index().now();
-        let other = |nodes| Fault::OwnerChanged { owner: forced.owner_now.clone(), nodes };
+        let other = |nodes| Fault::OwnerChanged {
+            owner: forced.owner_now.clone(),
+            nodes,
+        };
         let end = released(&group, &forced.nodes, other);
         let seen_after = self.look_again(&group, &id.key).await?.lock;
         end.inspect_err(|fault| refused("force-release", id, fault))?;
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), "released");
-        Ok(Released { nodes: forced.nodes, at, seen_after })
+        Ok(Released {
+            nodes: forced.nodes,
+            at,
+            seen_after,
+        })
     }
 }
 
@@ -169,7 +215,12 @@ fn won(group: &Group, attempt: Attempt, act: Act) -> Result<(Duration, Vec<NodeA
         (End::Taken { owner, lease_ms }, Act::Acquire) => {
             // Without an end in sight, a second is as good as any.
             let retry_after_ms = lease_ms.unwrap_or(1_000).max(1);
-            Err(Fault::Held { owner, lease_ms, retry_after_ms, nodes })
+            Err(Fault::Held {
+                owner,
+                lease_ms,
+                retry_after_ms,
+                nodes,
+            })
         }
         (End::Taken { .. }, Act::Extend) => Err(Fault::NotOwner { nodes }),
         (End::NotHeld, _) => Err(Fault::NotHeld { nodes }),
@@ -179,7 +230,11 @@ fn won(group: &Group, attempt: Attempt, act: Act) -> Result<(Duration, Vec<NodeA
 }
 
 /// Whether a release took place, or why not; `other` makes the fault for a lock that somebody else holds.
-fn released(group: &Group, nodes: &[NodeAct], other: impl FnOnce(Vec<NodeAct>) -> Fault) -> Result<(), Fault> {
+fn released(
+    group: &Group,
+    nodes: &[NodeAct],
+    other: impl FnOnce(Vec<NodeAct>) -> Fault,
+) -> Result<(), Fault> {
     let any = |wanted: fn(&ActOutcome) -> bool| nodes.iter().any(|node| wanted(&node.outcome));
     if any(|outcome| matches!(outcome, ActOutcome::Released)) {
         return Ok(());
@@ -187,16 +242,28 @@ fn released(group: &Group, nodes: &[NodeAct], other: impl FnOnce(Vec<NodeAct>) -
     if any(|outcome| matches!(outcome, ActOutcome::OtherOwner { .. })) {
         return Err(other(nodes.to_vec()));
     }
-    let failed = nodes.iter().filter(|node| matches!(node.outcome, ActOutcome::Failed { .. })).count();
+    let failed = nodes
+        .iter()
+        .filter(|node| matches!(node.outcome, ActOutcome::Failed { .. }))
+        .count();
     if failed >= group.quorum() {
         return Err(no_quorum(group, nodes.to_vec()));
     }
-    Err(Fault::NotHeld { nodes: nodes.to_vec() })
+    Err(Fault::NotHeld {
+        nodes: nodes.to_vec(),
+    })
 }
 
 fn no_quorum(group: &Group, nodes: Vec<NodeAct>) -> Fault {
-    let reached = nodes.iter().filter(|node| !matches!(node.outcome, ActOutcome::Failed { .. })).count();
-    Fault::NoQuorum { reached: count(reached), quorum: count(group.quorum()), nodes }
+    let reached = nodes
+        .iter()
+        .filter(|node| !matches!(node.outcome, ActOutcome::Failed { .. }))
+        .count();
+    Fault::NoQuorum {
+        reached: count(reached),
+        quorum: count(group.quorum()),
+        nodes,
+    }
 }
 
 fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
@@ -205,10 +272,19 @@ fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
     let ttl = Duration::from_millis(ttl_ms);
     let longest = group.config.longest_lease;
     if ttl < SHORTEST {
-        return Err(impossible("ttl_ms", format!("must be at least {}", SHORTEST.as_millis())));
+        return Err(impossible(
+            "ttl_ms",
+            format!("must be at least {}", SHORTEST.as_millis()),
+        ));
     }
     if ttl > longest {
-        return Err(impossible("ttl_ms", format!("is beyond the longest lease of this group, {}", longest.as_millis())));
+        return Err(impossible(
+            "ttl_ms",
+            format!(
+                "is beyond the longest lease of this group, {}",
+                longest.as_millis()
+            ),
+        ));
     }
     Ok(ttl)
 }
@@ -221,7 +297,10 @@ fn check_token(token: &str) -> Result<Token, Fault> {
 }
 
 fn impossible(field: &str, detail: String) -> Fault {
-    Fault::Impossible { field: field.to_owned(), detail }
+    Fault::Impossible {
+        field: field.to_owned(),
+        detail,
+    }
 }
 
 fn refused(act: &str, id: &LockId, fault: &Fault) {

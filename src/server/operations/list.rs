@@ -46,17 +46,33 @@ impl Operations {
         }
         let after = query.cursor.as_deref().map(read_cursor).transpose()?;
         let mut found: Vec<(Rank, Lock)> = self.index().stream().read(|board| {
-            let wanted = board.locks.values().filter(|lock| query.filter.matches(lock));
-            wanted.map(|lock| (query.sort.rank(lock), lock.clone())).collect()
+            let wanted = board
+                .locks
+                .values()
+                .filter(|lock| query.filter.matches(lock));
+            wanted
+                .map(|lock| (query.sort.rank(lock), lock.clone()))
+                .collect()
         });
         found.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
         let total = super::count(found.len());
-        let first = after.map_or(0, |after| found.partition_point(|(rank, _)| query.order.compare(rank, &after).is_le()));
+        let first = after.map_or(0, |after| {
+            found.partition_point(|(rank, _)| query.order.compare(rank, &after).is_le())
+        });
         let rest = found.len() - first;
         let page: Vec<(Rank, Lock)> = found.into_iter().skip(first).take(query.limit).collect();
-        let next_cursor = page.last().filter(|_| rest > page.len()).map(|(rank, _)| write_cursor(rank));
+        let next_cursor = page
+            .last()
+            .filter(|_| rest > page.len())
+            .map(|(rank, _)| write_cursor(rank));
         let mut groups = self.groups();
-        groups.retain(|view| query.filter.group.as_ref().is_none_or(|group| *group == view.name));
+        groups.retain(|view| {
+            query
+                .filter
+                .group
+                .as_ref()
+                .is_none_or(|group| *group == view.name)
+        });
         let (nodes_reached, nodes_total) = Self::reach(&groups);
         Ok(Listing {
             locks: page.into_iter().map(|(_, lock)| lock).collect(),
@@ -76,11 +92,16 @@ fn write_cursor(rank: &Rank) -> String {
 }
 
 fn read_cursor(text: &str) -> Result<Rank, Fault> {
-    let wrong = || Fault::BadRequest { detail: "`cursor` is not one that was handed out here".into() };
-    if text.len() % 2 != 0 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    let wrong = || Fault::BadRequest {
+        detail: "`cursor` is not one that was handed out here".into(),
+    };
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(wrong());
     }
     let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong());
-    let json = (0..text.len()).step_by(2).map(digits).collect::<Result<Vec<u8>, Fault>>()?;
+    let json = (0..text.len())
+        .step_by(2)
+        .map(digits)
+        .collect::<Result<Vec<u8>, Fault>>()?;
     serde_json::from_slice(&json).map_err(|_| wrong())
 }

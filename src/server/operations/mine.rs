@@ -28,7 +28,10 @@ impl Held {
     }
 
     fn get(&self, id: &LockId) -> Result<Hold, Fault> {
-        self.holds().get(id).cloned().ok_or(Fault::NotHeld { nodes: Vec::new() })
+        self.holds()
+            .get(id)
+            .cloned()
+            .ok_or(Fault::NotHeld { nodes: Vec::new() })
     }
 }
 
@@ -39,14 +42,28 @@ impl Operations {
         let mut holds = self.held.holds();
         holds.retain(|_, hold| now.since(hold.mine.expires_at) < REMEMBER_EXPIRED);
         let mut mine: Vec<Mine> = holds.values().map(|hold| hold.mine.clone()).collect();
-        mine.sort_by(|a, b| a.acquired_at.cmp(&b.acquired_at).then_with(|| a.id.cmp(&b.id)));
+        mine.sort_by(|a, b| {
+            a.acquired_at
+                .cmp(&b.acquired_at)
+                .then_with(|| a.id.cmp(&b.id))
+        });
         mine
     }
 
     /// Acquires a lock for this console: its token stays on the server.
-    pub async fn acquire_mine(&self, id: LockId, ttl_ms: u64, label: Option<String>) -> Result<Mine, Fault> {
+    pub async fn acquire_mine(
+        &self,
+        id: LockId,
+        ttl_ms: u64,
+        label: Option<String>,
+    ) -> Result<Mine, Fault> {
         check_typed_key(&id.key)?;
-        let request = AcquireRequest { ttl_ms, wait_ms: 0, label, format: Format::Plain };
+        let request = AcquireRequest {
+            ttl_ms,
+            wait_ms: 0,
+            label,
+            format: Format::Plain,
+        };
         let acquired = self.acquire(&id, &request).await?;
         let mine = Mine {
             id: id.clone(),
@@ -57,7 +74,13 @@ impl Operations {
             nodes: acquired.nodes,
             token_available: true,
         };
-        self.held.holds().insert(id, Hold { mine: mine.clone(), token: acquired.token });
+        self.held.holds().insert(
+            id,
+            Hold {
+                mine: mine.clone(),
+                token: acquired.token,
+            },
+        );
         Ok(mine)
     }
 
@@ -66,7 +89,9 @@ impl Operations {
         let hold = self.held.get(id)?;
         let extended = self.extend(id, &hold.token, ttl_ms).await?;
         let mut holds = self.held.holds();
-        let hold = holds.get_mut(id).ok_or(Fault::NotHeld { nodes: extended.nodes.clone() })?;
+        let hold = holds.get_mut(id).ok_or(Fault::NotHeld {
+            nodes: extended.nodes.clone(),
+        })?;
         hold.mine.ttl_ms = ttl_ms;
         hold.mine.expires_at = extended.expires_at;
         hold.mine.nodes = extended.nodes;
@@ -77,7 +102,10 @@ impl Operations {
     pub async fn release_mine(&self, id: &LockId) -> Result<Released, Fault> {
         let hold = self.held.get(id)?;
         let end = self.release(id, &hold.token).await;
-        if matches!(end, Ok(_) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })) {
+        if matches!(
+            end,
+            Ok(_) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
+        ) {
             self.held.holds().remove(id);
         }
         end
@@ -86,9 +114,13 @@ impl Operations {
     /// Hands out the token of a lock acquired from here, once.
     pub fn take_token(&self, id: &LockId) -> Result<String, Fault> {
         let mut holds = self.held.holds();
-        let hold = holds.get_mut(id).ok_or(Fault::NotHeld { nodes: Vec::new() })?;
+        let hold = holds
+            .get_mut(id)
+            .ok_or(Fault::NotHeld { nodes: Vec::new() })?;
         if !std::mem::take(&mut hold.mine.token_available) {
-            return Err(Fault::Forbidden { why: "the token was handed out already; it is shown once".into() });
+            return Err(Fault::Forbidden {
+                why: "the token was handed out already; it is shown once".into(),
+            });
         }
         Ok(hold.token.clone())
     }

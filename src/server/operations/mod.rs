@@ -7,7 +7,7 @@ mod mine;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use act::{Acquired, AcquireRequest, Extended};
+pub use act::{AcquireRequest, Acquired, Extended};
 pub use list::{ListQuery, Listing};
 
 use crate::domain::{Fault, GroupView, Lock, LockKey, NodeState, Snapshot};
@@ -28,7 +28,11 @@ pub const LONGEST_KEY: usize = 16 * 1024;
 impl Operations {
     /// The verbs over these groups.
     pub fn new(groups: Vec<Arc<Group>>, index: Index) -> Self {
-        Self { groups, index, held: Held::default() }
+        Self {
+            groups,
+            index,
+            held: Held::default(),
+        }
     }
 
     /// What has been observed, and its changes.
@@ -52,7 +56,9 @@ impl Operations {
 
     /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked.
     pub fn is_ready(&self) -> bool {
-        let asked = |view: &GroupView| view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some());
+        let asked = |view: &GroupView| {
+            view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
+        };
         self.groups().iter().all(asked)
     }
 
@@ -64,44 +70,75 @@ impl Operations {
         if let Some(lock) = looked.lock {
             return Ok(lock);
         }
-        let reached = looked.nodes.iter().filter(|node| node.answer.is_answer()).count();
+        let reached = looked
+            .nodes
+            .iter()
+            .filter(|node| node.answer.is_answer())
+            .count();
         let (asked, quorum) = (looked.nodes.len(), group.quorum());
         // What cannot be asked could hold a quorum: then nothing can be said.
         if asked - reached >= quorum {
-            return Err(Fault::Unreachable { reached: count(reached), asked: count(asked), quorum: count(quorum), nodes: looked.nodes });
+            return Err(Fault::Unreachable {
+                reached: count(reached),
+                asked: count(asked),
+                quorum: count(quorum),
+                nodes: looked.nodes,
+            });
         }
-        Err(Fault::NotObserved { nodes: looked.nodes })
+        Err(Fault::NotObserved {
+            nodes: looked.nodes,
+        })
     }
 
-    async fn look_again(&self, group: &Group, key: &LockKey) -> Result<crate::server::index::Looked, Fault> {
-        let stopping = || Fault::Internal { detail: "the console is shutting down".into() };
+    async fn look_again(
+        &self,
+        group: &Group,
+        key: &LockKey,
+    ) -> Result<crate::server::index::Looked, Fault> {
+        let stopping = || Fault::Internal {
+            detail: "the console is shutting down".into(),
+        };
         self.index.look_again(group, key).await.ok_or_else(stopping)
     }
 
     fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
         let known = self.groups.iter().find(|group| group.config.name == name);
-        known.cloned().ok_or_else(|| Fault::UnknownGroup { group: name.to_owned() })
+        known.cloned().ok_or_else(|| Fault::UnknownGroup {
+            group: name.to_owned(),
+        })
     }
 
     /// The group, if acts are allowed on it.
     fn group_to_act_on(&self, name: &str) -> Result<Arc<Group>, Fault> {
         let group = self.group(name)?;
         if group.config.read_only {
-            return Err(Fault::Forbidden { why: format!("the group {name:?} is read-only in the configuration") });
+            return Err(Fault::Forbidden {
+                why: format!("the group {name:?} is read-only in the configuration"),
+            });
         }
         Ok(group)
     }
 
     /// How many nodes of all groups answer, and how many there are.
     fn reach(views: &[GroupView]) -> (u32, u32) {
-        let up = views.iter().flat_map(|view| &view.nodes).filter(|node| node.state == NodeState::Up).count();
-        (count(up), count(views.iter().map(|view| view.nodes.len()).sum()))
+        let up = views
+            .iter()
+            .flat_map(|view| &view.nodes)
+            .filter(|node| node.state == NodeState::Up)
+            .count();
+        (
+            count(up),
+            count(views.iter().map(|view| view.nodes.len()).sum()),
+        )
     }
 }
 
 fn check_key(key: &LockKey) -> Result<(), Fault> {
     if key.as_bytes().len() > LONGEST_KEY {
-        return Err(Fault::Impossible { field: "key".into(), detail: format!("is longer than {LONGEST_KEY} bytes") });
+        return Err(Fault::Impossible {
+            field: "key".into(),
+            detail: format!("is longer than {LONGEST_KEY} bytes"),
+        });
     }
     Ok(())
 }
