@@ -35,7 +35,11 @@ impl TestConsole {
             Clock::real(),
             stop.clone(),
         ));
-        Self { address, stop, serving }
+        Self {
+            address,
+            stop,
+            serving,
+        }
     }
 
     /// Somebody who talks to it.
@@ -46,7 +50,11 @@ impl TestConsole {
     /// Stops it and waits until every stream has ended.
     pub async fn stop(self) {
         self.stop.cancel();
-        timeout(Duration::from_secs(10), self.serving).await.unwrap().unwrap().unwrap();
+        timeout(Duration::from_secs(10), self.serving)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
     }
 }
 
@@ -74,7 +82,11 @@ impl Answer {
 
     /// The stable code of a problem.
     pub fn code(&self) -> String {
-        assert_eq!(self.headers["content-type"], "application/problem+json", "{}", self.text);
+        assert_eq!(
+            self.headers["content-type"], "application/problem+json",
+            "{}",
+            self.text
+        );
         let problem = self.json();
         assert_eq!(problem["status"], self.status);
         problem["code"].as_str().unwrap().to_owned()
@@ -84,7 +96,10 @@ impl Answer {
 impl Person {
     /// Somebody who talks to the console at this address.
     pub fn of(address: SocketAddr) -> Self {
-        Self { address, client: Client::builder(TokioExecutor::new()).build_http() }
+        Self {
+            address,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -93,7 +108,13 @@ impl Person {
 
     /// Posts JSON.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        self.send("POST", path, &[("content-type", "application/json")], body.to_string()).await
+        self.send(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            body.to_string(),
+        )
+        .await
     }
 
     pub async fn send(
@@ -115,9 +136,15 @@ impl Person {
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await.unwrap().to_bytes();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            Answer { status: parts.status.as_u16(), headers: parts.headers, text }
+            Answer {
+                status: parts.status.as_u16(),
+                headers: parts.headers,
+                text,
+            }
         };
-        timeout(Duration::from_secs(10), exchange).await.expect("the console answers")
+        timeout(Duration::from_secs(10), exchange)
+            .await
+            .expect("the console answers")
     }
 
     /// Begins to watch.
@@ -127,11 +154,18 @@ impl Person {
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let response =
-            self.client.request(request.body(Full::default()).unwrap()).await.unwrap();
+        let response = self
+            .client
+            .request(request.body(Full::default()).unwrap())
+            .await
+            .unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Watching { body: response.into_body(), text: String::new(), ready: VecDeque::new() }
+        Watching {
+            body: response.into_body(),
+            text: String::new(),
+            ready: VecDeque::new(),
+        }
     }
 }
 
@@ -159,11 +193,15 @@ impl Watching {
             }
             let frame = timeout(Duration::from_secs(10), self.body.frame()).await;
             let frame = frame.expect("a stream is never silent for long")?.ok()?;
-            self.text.push_str(std::str::from_utf8(frame.data_ref()?).unwrap());
+            self.text
+                .push_str(std::str::from_utf8(frame.data_ref()?).unwrap());
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let field = |name: &str| {
                     let prefix = format!("{name}: ");
-                    block.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or("")
+                    block
+                        .lines()
+                        .find_map(|line| line.strip_prefix(&prefix))
+                        .unwrap_or("")
                 };
                 if !field("event").is_empty() {
                     let data = serde_json::from_str(field("data")).unwrap();

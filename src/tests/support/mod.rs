@@ -1,0 +1,3 @@
+//! What tests are told with.
+
+pub mod console;
