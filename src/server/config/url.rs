@@ -29,10 +29,10 @@ impl RedisUrl {
             }
         }
         let connection = text.into_connection_info().map_err(|why| {
-            format!(
-                "this Redis URL cannot be used: {}",
-                why.detail().unwrap_or("it is not well-formed")
-            )
+            // Only the fixed part of the message: behind it, redis may repeat parts of the URL.
+            let why = why.to_string();
+            let fixed = why.split(" - ").next().unwrap_or_default();
+            format!("this Redis URL cannot be used: {fixed}")
         })?;
         Ok(Self { connection })
     }
@@ -59,7 +59,11 @@ impl RedisUrl {
     pub fn address(&self) -> String {
         let place = match self.connection.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                format!("{host}:{port}")
+                if host.contains(':') {
+                    format!("[{host}]:{port}")
+                } else {
+                    format!("{host}:{port}")
+                }
             }
             ConnectionAddr::Unix(path) => path.display().to_string(),
             _ => "unknown kind of address".to_owned(),
