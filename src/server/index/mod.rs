@@ -1,5 +1,6 @@
 //! What has been observed: the board, its changes, and a way to look at one lock right now.
 
+mod fold;
 mod known;
 mod merge;
 mod observer;
