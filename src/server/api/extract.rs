@@ -120,7 +120,7 @@ mod tests {
             .to_string();
         assert_eq!(
             without_values(&said),
-            "invalid type: a string, expected u64 at line 1 column 20"
+            "invalid type: a string, expected u64 at line 1 column 21"
         );
         assert_eq!(
             without_values("unknown field `x`, expected `y`"),
