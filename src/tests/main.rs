@@ -1,3 +1,7 @@
-//! The list of integration tests.
+//! The list of integration tests: real servers, no mocks, no sleeps.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-fn main() {}
+mod support;
+
+mod locking;
+mod nodes;
