@@ -2,51 +2,56 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use lockkeeper::domain::{Format, Lease, LockKey, quorum::majority};
+use lockkeeper::domain::quorum::majority;
+use lockkeeper::domain::{Format, Lease, LockKey};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::demo::{self, Demo, DemoNode, DemoOptions};
+use lockkeeper::server::demo::{self, Demo, DemoOptions};
 use lockkeeper::server::formats::{Recognised, recognise};
-use lockkeeper::server::nodes::sighting::{Sighting, Ttl, Value};
 use redis::FromRedisValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::redis_nodes::TestGroup;
+use crate::support::{eventually, eventually_is};
+
 #[tokio::test]
 async fn the_promised_locks_are_on_the_nodes() {
-    let demo = start(&CancellationToken::new()).await;
-    assert_eq!(demo.config.groups[0].nodes.len(), 5);
+    let demo = Visited::start().await;
+    assert_eq!(demo.orders.nodes().len(), 5);
     let promised = [
-        ("orders", "lock:ledger:close", Format::NodeRedlock, 5),
-        ("orders", "lock:shipment:label-printer", Format::Redsync, 5),
-        ("orders", "lock:invoice:1842", Format::Plain, 5),
-        ("orders", "lock:stock:recount", Format::NodeRedlock, 2),
-        ("jobs", "redisson:billing:run", Format::Redisson, 1),
-        ("jobs", "lock:nightly-report", Format::RedisPy, 1),
-        ("jobs", "lock:import:legacy", Format::LegacyTimestamp, 1),
-        ("jobs", "job-lock:prod:send-reminders", Format::ShedLock, 1),
+        (&demo.orders, "lock:ledger:close", Format::NodeRedlock, 5),
+        (
+            &demo.orders,
+            "lock:shipment:label-printer",
+            Format::Redsync,
+            5,
+        ),
+        (&demo.orders, "lock:invoice:1842", Format::Plain, 5),
+        (&demo.orders, "lock:stock:recount", Format::NodeRedlock, 2),
+        (&demo.jobs, "redisson:billing:run", Format::Redisson, 1),
+        (&demo.jobs, "lock:nightly-report", Format::RedisPy, 1),
+        (&demo.jobs, "lock:import:legacy", Format::LegacyTimestamp, 1),
+        (
+            &demo.jobs,
+            "job-lock:prod:send-reminders",
+            Format::ShedLock,
+            1,
+        ),
     ];
-    for (group, key, format, on) in promised {
-        let seen = eventually(async || {
-            let seen = look(&demo.nodes, group, key).await;
-            (seen.len() >= on).then_some(seen)
-        });
-        let seen = seen.await;
-        assert!(
-            seen.iter().all(|lock| lock.format == format),
-            "{key}: {seen:?}"
-        );
+    for (group, key, format, nodes) in promised {
+        eventually_is(key, async || {
+            let seen = look(group, key).await;
+            seen.len() == nodes && seen.iter().all(|lock| lock.format == format)
+        })
+        .await;
     }
-    let nodes = &demo.nodes;
-    assert_eq!(
-        look(nodes, "jobs", "lock:nightly-report").await[0].lease,
-        Lease::Never
-    );
-    let overdue = look(nodes, "jobs", "lock:import:legacy").await[0].lease;
+    let on_jobs = async |key| look(&demo.jobs, key).await.remove(0);
+    assert_eq!(on_jobs("lock:nightly-report").await.lease, Lease::Never);
+    let overdue = on_jobs("lock:import:legacy").await.lease;
     assert_eq!(overdue.remaining_ms(Clock::real().now()), Some(0));
     assert_eq!(
-        look(nodes, "jobs", "redisson:inventory:sync").await[0].owners[0]
+        on_jobs("redisson:inventory:sync").await.owners[0]
             .owner
             .holds,
         Some(2)
@@ -56,22 +61,21 @@ async fn the_promised_locks_are_on_the_nodes() {
 
 #[tokio::test]
 async fn two_owners_split_a_lock_and_neither_has_a_quorum() {
-    let demo = start(&CancellationToken::new()).await;
-    eventually(async || {
-        let seen = look(&demo.nodes, "orders", "lock:cart:merge").await;
+    let demo = Visited::start().await;
+    eventually_is("two owners with two nodes each", async || {
+        let seen = look(&demo.orders, "lock:cart:merge").await;
+        let of = |owner| {
+            seen.iter()
+                .filter(|lock| lock.owners[0].owner == owner)
+                .count()
+        };
         let owners: BTreeSet<_> = seen
             .iter()
             .map(|lock| lock.owners[0].owner.clone())
             .collect();
-        let most = owners
-            .iter()
-            .map(|owner| {
-                seen.iter()
-                    .filter(|lock| lock.owners[0].owner == *owner)
-                    .count()
-            })
-            .max();
-        (seen.len() == 4 && owners.len() == 2 && most < Some(majority(5))).then_some(())
+        seen.len() == 4
+            && owners.len() == 2
+            && owners.into_iter().all(|owner| of(owner) < majority(5))
     })
     .await;
     demo.end().await;
@@ -79,17 +83,17 @@ async fn two_owners_split_a_lock_and_neither_has_a_quorum() {
 
 #[tokio::test]
 async fn the_contended_lock_changes_hands_and_short_ones_come_and_go() {
-    let demo = start(&CancellationToken::new()).await;
+    let demo = Visited::start().await;
     let mut owners = BTreeSet::new();
     let mut payouts = BTreeSet::new();
-    eventually(async || {
-        for lock in look(&demo.nodes, "orders", "lock:invoice:1842").await {
+    eventually_is("another owner, and several payouts", async || {
+        for lock in look(&demo.orders, "lock:invoice:1842").await {
             owners.insert(lock.owners[0].owner.clone());
         }
         let names: Option<Vec<String>> =
-            ask(demo.nodes[0].port, redis::cmd("KEYS").arg("lock:payout:*")).await;
+            ask(demo.port("a"), redis::cmd("KEYS").arg("lock:payout:*")).await;
         payouts.extend(names.unwrap_or_default());
-        (owners.len() > 1 && payouts.len() > 3).then_some(())
+        owners.len() > 1 && payouts.len() > 3
     })
     .await;
     demo.end().await;
@@ -97,39 +101,31 @@ async fn the_contended_lock_changes_hands_and_short_ones_come_and_go() {
 
 #[tokio::test]
 async fn the_clients_go_on_while_a_minority_of_nodes_is_dead_and_a_freed_lock_stays_free() {
-    let demo = start(&CancellationToken::new()).await;
-    let lease = async || {
-        look(&demo.nodes, "orders", "lock:shipment:label-printer")
+    let demo = Visited::start().await;
+    let ends_at = async || {
+        look(&demo.orders, "lock:shipment:label-printer")
             .await
-            .first()
-            .map(|lock| lock.lease)
+            .first()?
+            .lease
+            .expires_at()
     };
-    eventually(lease).await;
+    eventually_is("the lock that nobody misses", async || {
+        look(&demo.jobs, "lock:nightly-report").await.len() == 1
+    })
+    .await;
     let freed: Option<u64> = ask(
-        port(&demo, "jobs", "main"),
+        demo.port("main"),
         redis::cmd("DEL").arg("lock:nightly-report"),
     )
     .await;
-    for name in ["a", "c"] {
-        let _hung_up: Option<()> = ask(
-            port(&demo, "orders", name),
-            redis::cmd("SHUTDOWN").arg("NOSAVE"),
-        )
-        .await;
-    }
-    let before = eventually(lease).await.expires_at().unwrap();
-    eventually(async || {
-        lease()
-            .await
-            .filter(|now| now.expires_at() > Some(before.plus_millis(2_000)))
-    })
-    .await;
     assert_eq!(freed, Some(1));
-    assert!(
-        look(&demo.nodes, "jobs", "lock:nightly-report")
-            .await
-            .is_empty()
-    );
+    for name in ["a", "c"] {
+        let _it_hangs_up: Option<()> =
+            ask(demo.port(name), redis::cmd("SHUTDOWN").arg("NOSAVE")).await;
+    }
+    let before = eventually("a lease", ends_at).await.plus_millis(2_000);
+    eventually_is("a renewal", async || ends_at().await > Some(before)).await;
+    assert_eq!(look(&demo.jobs, "lock:nightly-report").await, []);
     demo.end().await;
 }
 
@@ -152,19 +148,27 @@ async fn an_ended_a_cancelled_and_a_dropped_demo_leave_no_server() {
     assert!(of_others.iter().all(|&pid| runs(pid)), "the others go on");
     stop.cancel();
     drop(dropped);
-    eventually(async || of_others.iter().all(|&pid| !runs(pid)).then_some(())).await;
+    eventually_is("no server", async || {
+        of_others.iter().all(|&pid| !runs(pid))
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_killed_console_leaves_no_server() {
-    let mut console = console_demo(Command::new(env!("CARGO_BIN_EXE_lockkeeper")));
-    let servers = eventually(async || {
+    let mut command = console_demo();
+    let mut console = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let servers = eventually("six servers", async || {
         assert_eq!(
             console.try_wait().unwrap(),
             None,
             "the demo runs until it is killed"
         );
-        let servers: Vec<u32> = descendants(console.id())
+        let servers: Vec<u32> = below(console.id())
             .into_iter()
             .filter(|&pid| is_server(pid))
             .collect();
@@ -173,21 +177,50 @@ async fn a_killed_console_leaves_no_server() {
     .await;
     console.kill().unwrap(); // SIGKILL: nothing in the console gets to run any more
     console.wait().unwrap();
-    eventually(async || servers.iter().all(|&pid| !runs(pid)).then_some(())).await;
+    eventually_is("no server", async || servers.iter().all(|&pid| !runs(pid))).await;
 }
 
 #[test]
 fn without_a_server_on_path_one_sentence_says_how_to_get_one() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    let output = console_demo_of(command.env("PATH", "/no/such/folder"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+    let output = console_demo()
+        .env("PATH", "/no/such/folder")
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
     assert!(said.contains("apt-get install redis-server"), "{said}");
     assert_eq!(said.trim().lines().count(), 1, "{said}");
+}
+
+/// The demo, and its groups as the console sees them.
+struct Visited {
+    demo: Demo,
+    orders: TestGroup,
+    jobs: TestGroup,
+}
+
+impl Visited {
+    async fn start() -> Self {
+        let demo = start(&CancellationToken::new()).await;
+        let group = |n: usize| TestGroup::start(demo.config.groups[n].clone());
+        let (orders, jobs) = (group(0), group(1));
+        orders.is_up().await;
+        jobs.is_up().await;
+        Self { demo, orders, jobs }
+    }
+
+    fn port(&self, node: &str) -> u16 {
+        self.demo
+            .nodes
+            .iter()
+            .find(|known| known.name == node)
+            .unwrap()
+            .port
+    }
+
+    async fn end(self) {
+        self.demo.end().await;
+    }
 }
 
 async fn start(stop: &CancellationToken) -> Demo {
@@ -198,79 +231,33 @@ async fn start(stop: &CancellationToken) -> Demo {
     demo::start(options, stop.clone()).await.unwrap()
 }
 
-fn console_demo(mut command: Command) -> Child {
-    console_demo_of(&mut command)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-fn console_demo_of(command: &mut Command) -> &mut Command {
+/// `lockkeeper demo` as a process of its own.
+fn console_demo() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command
         .args(["demo", "--listen", "127.0.0.1:0"])
-        .stdin(Stdio::null())
-}
-
-fn port(demo: &Demo, group: &str, name: &str) -> u16 {
-    demo.nodes
-        .iter()
-        .find(|node| (node.group, node.name) == (group, name))
-        .unwrap()
-        .port
+        .stdin(Stdio::null());
+    command
 }
 
 /// What the nodes of a group show of a key; one that does not answer shows nothing.
-async fn look(nodes: &[DemoNode], group: &str, key: &str) -> Vec<Recognised> {
-    let mut seen = Vec::new();
-    for node in nodes.iter().filter(|node| node.group == group) {
-        let value = match ask::<String>(node.port, redis::cmd("TYPE").arg(key))
-            .await
-            .as_deref()
-        {
-            Some("string") => ask(node.port, redis::cmd("GET").arg(key))
-                .await
-                .map(Value::Text),
-            Some("hash") => ask(node.port, redis::cmd("HGETALL").arg(key))
-                .await
-                .map(Value::Hash),
-            _ => None,
-        };
-        let Some(ttl) = ask::<i64>(node.port, redis::cmd("PTTL").arg(key))
-            .await
-            .filter(|&ttl| ttl != -2)
-        else {
-            continue;
-        };
-        let Some(value) = value else { continue };
-        let ttl = u64::try_from(ttl).map_or(Ttl::Never, Ttl::Ms);
-        let sighting = Sighting {
-            key: LockKey::from(key),
-            value,
-            ttl,
-            seen_at: Clock::real().now(),
-        };
-        seen.extend(recognise(&sighting, true));
-    }
-    seen
+async fn look(group: &TestGroup, key: &str) -> Vec<Recognised> {
+    let look = group.look(&[LockKey::from(key)]).await;
+    let sightings = look
+        .nodes
+        .into_iter()
+        .filter_map(|node| node.seen.ok())
+        .flatten()
+        .flatten();
+    sightings
+        .filter_map(|sighting| recognise(&sighting, true))
+        .collect()
 }
 
 async fn ask<T: FromRedisValue>(port: u16, command: &redis::Cmd) -> Option<T> {
     let client = redis::Client::open(("127.0.0.1", port)).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.ok()?;
     command.query_async(&mut connection).await.ok()
-}
-
-/// Asks again and again until there is an answer.
-async fn eventually<T>(mut question: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(answer) = question().await {
-            return answer;
-        }
-        assert!(Instant::now() < deadline, "it did not happen within 30 s");
-        tokio::task::yield_now().await;
-    }
 }
 
 fn runs(pid: u32) -> bool {
@@ -289,27 +276,26 @@ fn is_server(pid: u32) -> bool {
 }
 
 /// Every process below this one.
-fn descendants(of: u32) -> Vec<u32> {
+fn below(of: u32) -> Vec<u32> {
     let output = Command::new("ps")
         .args(["-A", "-o", "pid=,ppid="])
         .output()
         .unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
-    let pairs: Vec<(u32, u32)> = table
-        .lines()
-        .filter_map(|line| {
-            let mut numbers = line.split_whitespace().map(|number| number.parse().ok());
-            Some((numbers.next()??, numbers.next()??))
-        })
-        .collect();
+    let numbers = |line: &str| {
+        line.split_whitespace()
+            .filter_map(|number| number.parse().ok())
+            .collect::<Vec<u32>>()
+    };
+    let pairs: Vec<Vec<u32>> = table.lines().map(numbers).collect();
     let mut found = vec![of];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
         found.extend(
             pairs
                 .iter()
-                .filter(|(_, of)| *of == parent)
-                .map(|(pid, _)| *pid),
+                .filter(|pair| pair[1] == parent)
+                .map(|pair| pair[0]),
         );
         at += 1;
     }

@@ -1,5 +1,14 @@
-//! The list of integration tests.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The list of integration tests: real servers, no mocks, no sleeps.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod api;
 mod demo;
 mod formats;
+mod live_feed;
+mod locking;
+mod nodes;
+mod openapi;
+mod rooms;
+mod secrets;
+mod support;
+mod verdicts;

@@ -8,7 +8,6 @@ mod servers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use futures::future::try_join_all;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -163,6 +162,7 @@ fn config(listen: SocketAddr, nodes: &[DemoNode]) -> Config {
     Config {
         listen,
         groups: vec![orders, jobs],
+        warnings: Vec::new(),
     }
 }
 
@@ -175,21 +175,17 @@ fn group(
 ) -> GroupConfig {
     let mine = nodes.iter().filter(|node| node.group == name);
     GroupConfig {
-        name: name.to_owned(),
         kind,
         environment,
         keys: keys.iter().map(|&pattern| pattern.to_owned()).collect(),
         keys_are_explicit: true,
-        read_only: false,
-        connect_timeout: Duration::from_secs(1),
-        command_timeout: Duration::from_millis(500),
-        longest_lease: Duration::from_secs(60 * 60),
         nodes: mine
             .map(|node| NodeConfig {
                 name: node.name.to_owned(),
                 url: node.url(),
             })
             .collect(),
+        ..GroupConfig::new(name, [])
     }
 }
 
