@@ -136,7 +136,7 @@ fn free_port() -> std::io::Result<u16> {
 }
 
 fn watchdog(program: &Program, folder: &Path, port: u16) -> Command {
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command
         .args(["-c", include_str!("watchdog.sh"), "sh"])
         .arg(folder)
