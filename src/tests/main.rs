@@ -7,6 +7,7 @@ mod live_feed;
 mod locking;
 mod nodes;
 mod openapi;
+mod readme;
 mod rooms;
 mod secrets;
 mod support;
