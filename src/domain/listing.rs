@@ -62,20 +62,20 @@ impl Filter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sort {
-    /// What needs a person first, then the oldest.
+    /// How much it needs a person; among equals the one held longest.
     #[default]
     Attention,
-    /// By group and name.
+    /// Group and name.
     Key,
-    /// The shortest lease first; without expiry last.
+    /// The lease that is left; without expiry is the longest.
     Lease,
-    /// The longest held first.
+    /// How long it has been held.
     Held,
-    /// By the owner's label, then fingerprint.
+    /// The owner's label; owners without one after those with, by fingerprint.
     Owner,
-    /// The most contended first.
+    /// How much contention was seen.
     Contention,
-    /// The most renewed first.
+    /// How often it was renewed.
     Renewals,
 }
 
@@ -109,33 +109,37 @@ impl Sort {
         Self::ALL.into_iter().find(|sort| sort.slug() == slug)
     }
 
-    /// Where the lock stands in this order: smaller comes first. The name settles ties, so that the order is total.
+    /// The end that people want to see first when they do not say.
+    pub fn usual_order(self) -> Order {
+        match self {
+            Self::Attention | Self::Held | Self::Contention | Self::Renewals => Order::Desc,
+            Self::Key | Self::Lease | Self::Owner => Order::Asc,
+        }
+    }
+
+    /// Where the lock stands, ascending. The name settles ties, so that the order is total.
     pub fn rank(self, lock: &Lock) -> Rank {
-        let since = lock.acquired_at.millis();
+        let age = -lock.acquired_at.millis();
         let (first, second, text) = match self {
-            Self::Attention => (-i64::from(lock.attention()), since, String::new()),
+            Self::Attention => (i64::from(lock.attention()), age, String::new()),
             Self::Key => (0, 0, String::new()),
-            Self::Lease => (
-                lock.lease
+            Self::Lease => {
+                let end = lock
+                    .lease
                     .expires_at()
-                    .map_or(i64::MAX, super::Timestamp::millis),
-                0,
-                String::new(),
-            ),
-            Self::Held => (since, 0, String::new()),
+                    .map_or(i64::MAX, super::Timestamp::millis);
+                (end, 0, String::new())
+            }
+            Self::Held => (age, 0, String::new()),
             Self::Owner => match lock.owners.first() {
                 Some(owner) => (i64::from(owner.label.is_none()), 0, owner.name()),
                 None => (2, 0, String::new()),
             },
             Self::Contention => {
                 let seen: u64 = lock.evidence.iter().map(|evidence| evidence.value).sum();
-                (
-                    -i64::try_from(seen).unwrap_or(i64::MAX),
-                    since,
-                    String::new(),
-                )
+                (i64::try_from(seen).unwrap_or(i64::MAX), age, String::new())
             }
-            Self::Renewals => (-i64::from(lock.renewals.count), since, String::new()),
+            Self::Renewals => (i64::from(lock.renewals.count), age, String::new()),
         };
         Rank {
             first,
@@ -159,10 +163,10 @@ pub struct Rank {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// As [`Sort`] describes it.
+    /// The smallest first.
     #[default]
     Asc,
-    /// The other way round.
+    /// The largest first.
     Desc,
 }
 

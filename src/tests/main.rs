@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod api;
+mod cli;
 mod demo;
 mod formats;
 mod live_feed;
 mod locking;
 mod nodes;
 mod openapi;
+mod readme;
 mod rooms;
 mod secrets;
 mod support;

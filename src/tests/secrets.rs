@@ -22,15 +22,26 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     ];
     for n in 0..3 {
         for (key, token) in foreign {
-            nodes.set(n, key.as_bytes(), token.as_bytes(), Some(600_000)).await;
+            nodes
+                .set(n, key.as_bytes(), token.as_bytes(), Some(600_000))
+                .await;
         }
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"]);
-    for url in nodes.0.iter().map(|node| format!("redis://127.0.0.1:{}", node.port())) {
+    for url in nodes
+        .0
+        .iter()
+        .map(|node| format!("redis://127.0.0.1:{}", node.port()))
+    {
         command.args(["--redis", &url]);
     }
-    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut server = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
     let mut log = server.stderr.take().unwrap();
     let logged = tokio::spawn(async move {
         let mut text = String::new();
@@ -47,7 +58,13 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     })
     .await;
     let acquire = "/api/v1/groups/default/locks/lock%3Aours";
-    let acquired = person.post(&format!("{acquire}/acquire"), json!({"ttl_ms": 60_000, "label": "me"})).await.json();
+    let acquired = person
+        .post(
+            &format!("{acquire}/acquire"),
+            json!({"ttl_ms": 60_000, "label": "me"}),
+        )
+        .await
+        .json();
     let ours = acquired["token"].as_str().unwrap().to_owned();
     let fingerprint = acquired["fingerprint"].clone();
     let mut post = async |path: &str, body: Value| {
@@ -55,16 +72,48 @@ async fn no_answer_and_no_log_line_carries_a_token() {
         answers.push(format!("{:?} {}", answer.headers, answer.text));
     };
     post(&format!("{acquire}/acquire"), json!({"ttl_ms": 1000})).await;
-    post(&format!("{acquire}/extend"), json!({"token": ours, "ttl_ms": 60_000})).await;
-    post(&format!("{acquire}/extend"), json!({"token": ours, "ttl_ms": 0})).await;
-    post(&format!("{acquire}/extend"), json!({"token": "x", "ttl_ms": ours})).await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": ours, "ttl_ms": 60_000}),
+    )
+    .await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": ours, "ttl_ms": 0}),
+    )
+    .await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": "x", "ttl_ms": ours}),
+    )
+    .await;
     post(&format!("{acquire}/release"), json!({"token": [ours]})).await;
-    post(&format!("{acquire}/force-release"), json!({"fingerprint": ours, "reason": "r"})).await;
-    post("/api/v1/groups/default/locks/lock%3Aplain/extend", json!({"token": ours, "ttl_ms": 1000})).await;
-    post("/api/v1/groups/default/locks/lock%3Aplain/release", json!({"token": ours})).await;
-    post("/api/v1/groups/default/locks/lock%3Aplain/acquire", json!({"ttl_ms": 1000})).await;
+    post(
+        &format!("{acquire}/force-release"),
+        json!({"fingerprint": ours, "reason": "r"}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/extend",
+        json!({"token": ours, "ttl_ms": 1000}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/release",
+        json!({"token": ours}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/acquire",
+        json!({"ttl_ms": 1000}),
+    )
+    .await;
     let wrong = json!({"fingerprint": fingerprint, "reason": "r"});
-    post("/api/v1/groups/default/locks/lock%3Aplain/force-release", wrong).await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/force-release",
+        wrong,
+    )
+    .await;
     for path in [
         "/api/v1/locks",
         "/api/v1/locks?q=lock",
@@ -86,14 +135,36 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     answers.push(viewer.next().await.unwrap().data.to_string());
     let mut post = async |path: &str, body: Value| answers.push(person.post(path, body).await.text);
     post(&format!("{acquire}/release"), json!({"token": ours})).await;
-    let plain = person.get("/api/v1/groups/default/locks/lock%3Aplain").await.json();
+    let plain = person
+        .get("/api/v1/groups/default/locks/lock%3Aplain")
+        .await
+        .json();
     let body = json!({"fingerprint": plain["owner"]["fingerprint"], "reason": "broken on purpose"});
-    post("/api/v1/groups/default/locks/lock%3Aplain/force-release", body).await;
-    answers.push(viewer.until(|told| told.data["type"] == "gone").await.data.to_string());
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/force-release",
+        body,
+    )
+    .await;
+    answers.push(
+        viewer
+            .until(|told| told.data["type"] == "gone")
+            .await
+            .data
+            .to_string(),
+    );
 
     let pid = server.id().unwrap().to_string();
-    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    let ended = tokio::time::timeout(Duration::from_secs(10), server.wait()).await.unwrap().unwrap();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = tokio::time::timeout(Duration::from_secs(10), server.wait())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(ended.code(), Some(0));
     let log = logged.await.unwrap();
     assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
@@ -102,7 +173,10 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     for token in foreign.iter().map(|(_, token)| *token).chain([secret_part]) {
         assert!(!log.contains(token), "the log carries {token}");
         for answer in &answers {
-            assert!(!answer.contains(token), "an answer carries {token}: {answer}");
+            assert!(
+                !answer.contains(token),
+                "an answer carries {token}: {answer}"
+            );
         }
     }
 }

@@ -26,7 +26,12 @@ impl RedisNodes {
 
     /// Sets a field of a hash on one node.
     pub async fn hash(&self, n: usize, key: &[u8], field: &[u8], value: &[u8]) {
-        self.0[n].client().await.hset::<_, _, _, ()>(key, field, value).await.unwrap();
+        self.0[n]
+            .client()
+            .await
+            .hset::<_, _, _, ()>(key, field, value)
+            .await
+            .unwrap();
     }
 
     /// The string that one node has.
@@ -42,10 +47,18 @@ impl RedisNodes {
     /// Everything on one node: each key with its serialised value.
     pub async fn dump(&self, n: usize) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut client = self.0[n].client().await;
-        let keys: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query_async(&mut client).await.unwrap();
+        let keys: Vec<Vec<u8>> = redis::cmd("KEYS")
+            .arg("*")
+            .query_async(&mut client)
+            .await
+            .unwrap();
         let mut found = BTreeMap::new();
         for key in keys {
-            let value = redis::cmd("DUMP").arg(&key).query_async(&mut client).await.unwrap();
+            let value = redis::cmd("DUMP")
+                .arg(&key)
+                .query_async(&mut client)
+                .await
+                .unwrap();
             found.insert(key, value);
         }
         found

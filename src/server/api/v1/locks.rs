@@ -34,7 +34,7 @@ pub struct ListParams {
     owner: Option<String>,
     /// `attention` (default), `key`, `lease`, `held`, `owner`, `contention`, `renewals`.
     sort: Option<String>,
-    /// `asc` (default) or `desc`.
+    /// `asc` or `desc`; by default what needs a person, was held, contended or renewed most comes first, and the rest ascends.
     order: Option<String>,
     /// 1 to 1000, default 100.
     limit: Option<String>,
@@ -58,6 +58,15 @@ impl ListParams {
             }
             None => LIMIT,
         };
+        let sort = one_of(
+            "sort",
+            self.sort,
+            Sort::from_slug,
+            Sort::ALL.map(Sort::slug),
+        )?
+        .unwrap_or_default();
+        let order = one_of("order", self.order, Order::from_slug, ["asc", "desc"])?
+            .unwrap_or(sort.usual_order());
         Ok(ListQuery {
             filter: Filter {
                 group: self.group,
@@ -82,15 +91,8 @@ impl ListParams {
                 )?,
                 owner: self.owner.filter(|owner| !owner.is_empty()),
             },
-            sort: one_of(
-                "sort",
-                self.sort,
-                Sort::from_slug,
-                Sort::ALL.map(Sort::slug),
-            )?
-            .unwrap_or_default(),
-            order: one_of("order", self.order, Order::from_slug, ["asc", "desc"])?
-                .unwrap_or_default(),
+            sort,
+            order,
             limit,
             cursor: self.cursor,
         })

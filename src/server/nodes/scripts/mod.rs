@@ -12,7 +12,8 @@ pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!(
 pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 
 /// Deletes Redisson's hash if its only owner is the expected one, and wakes its waiters.
-pub static RELEASE_REDISSON: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
+pub static RELEASE_REDISSON: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
 
 /// What each of the scripts answers.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,9 +42,16 @@ impl FromRedisValue for Told {
         match code {
             1 => Ok(Self::Done),
             0 => Ok(Self::NotThere),
-            -1 => Ok(Self::OtherOwner { value: detail, pttl }),
-            -2 => Ok(Self::WrongType { type_name: String::from_utf8_lossy(&detail).into_owned() }),
-            _ => Err(ParsingError::from(format!("{code} is no answer of these scripts"))),
+            -1 => Ok(Self::OtherOwner {
+                value: detail,
+                pttl,
+            }),
+            -2 => Ok(Self::WrongType {
+                type_name: String::from_utf8_lossy(&detail).into_owned(),
+            }),
+            _ => Err(ParsingError::from(format!(
+                "{code} is no answer of these scripts"
+            ))),
         }
     }
 }
