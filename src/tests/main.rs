@@ -3,5 +3,6 @@
 
 mod support;
 
+mod force_release;
 mod locking;
 mod nodes;
