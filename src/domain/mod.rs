@@ -21,6 +21,8 @@ pub use group::{Coverage, Environment, GroupKind, GroupView, NodeState, NodeView
 pub use key::{LockId, LockKey};
 pub use lease::Lease;
 pub use library::Format;
-pub use lock::{AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict};
+pub use lock::{
+    AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict,
+};
 pub use outcome::{ActOutcome, Answer, NodeAct, NodeAnswer};
 pub use timestamp::Timestamp;

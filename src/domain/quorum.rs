@@ -49,7 +49,10 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     for answer in answers {
         match answer {
             Answer::Holds { owner, lease } => {
-                match owners.iter_mut().find(|(known, _)| known.fingerprint == owner.fingerprint) {
+                match owners
+                    .iter_mut()
+                    .find(|(known, _)| known.fingerprint == owner.fingerprint)
+                {
                     Some((known, leases)) => {
                         leases.push(*lease);
                         // Any order of answers must give the same owner, so the choice between two views of it is by value.
@@ -61,10 +64,18 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
             Answer::Absent | Answer::Unreachable { .. } => {}
         }
     }
-    owners.sort_by(|(a, on_a), (b, on_b)| on_b.len().cmp(&on_a.len()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
+    owners.sort_by(|(a, on_a), (b, on_b)| {
+        on_b.len()
+            .cmp(&on_a.len())
+            .then_with(|| a.fingerprint.cmp(&b.fingerprint))
+    });
 
     let Some((first, leases)) = owners.first_mut() else {
-        return if unreachable >= quorum { Judgement::CannotTell } else { Judgement::NotObserved };
+        return if unreachable >= quorum {
+            Judgement::CannotTell
+        } else {
+            Judgement::NotObserved
+        };
     };
     leases.sort_by(|a, b| b.later(a));
     let on = leases.len();
@@ -81,11 +92,17 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     } else {
         Verdict::Partial
     };
-    let last_remains = owners.iter().flat_map(|(_, leases)| leases).copied().max_by(Lease::later);
+    let last_remains = owners
+        .iter()
+        .flat_map(|(_, leases)| leases)
+        .copied()
+        .max_by(Lease::later);
     Judgement::Seen(Seen {
         verdict,
         owner,
-        lease: lease_of_quorum.or(last_remains).expect("an owner was seen, and every owner comes with a lease"),
+        lease: lease_of_quorum
+            .or(last_remains)
+            .expect("an owner was seen, and every owner comes with a lease"),
         is_split: owners.len() > 1,
         is_fragment: !held,
         owners: owners.into_iter().map(|(owner, _)| owner.clone()).collect(),
@@ -98,7 +115,9 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
 /// Nothing is left when the answer is `None`: the lock must be released everywhere.
 pub fn validity(ttl: Duration, elapsed: Duration) -> Option<Duration> {
     let drift = ttl / 100 + Duration::from_millis(2);
-    ttl.checked_sub(elapsed)?.checked_sub(drift).filter(|left| !left.is_zero())
+    ttl.checked_sub(elapsed)?
+        .checked_sub(drift)
+        .filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
@@ -111,15 +130,25 @@ mod tests {
 
     fn owner(n: u8) -> Owner {
         let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
-        Owner { fingerprint, label: None, format: Format::Plain, holds: None }
+        Owner {
+            fingerprint,
+            label: None,
+            format: Format::Plain,
+            holds: None,
+        }
     }
 
     fn holds(n: u8, left_ms: i64) -> Answer {
-        Answer::Holds { owner: owner(n), lease: Lease::until(NOW.plus_millis(left_ms), NOW) }
+        Answer::Holds {
+            owner: owner(n),
+            lease: Lease::until(NOW.plus_millis(left_ms), NOW),
+        }
     }
 
     fn down() -> Answer {
-        Answer::Unreachable { reason: "connection refused".into() }
+        Answer::Unreachable {
+            reason: "connection refused".into(),
+        }
     }
 
     fn judged(answers: &[Answer]) -> Judgement {
@@ -135,40 +164,81 @@ mod tests {
 
     #[test]
     fn three_of_five_nodes_are_enough() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), holds(1, 9), Answer::Absent, down()]), Some(Verdict::Held));
+        assert_eq!(
+            verdict(&[
+                holds(1, 9),
+                holds(1, 9),
+                holds(1, 9),
+                Answer::Absent,
+                down()
+            ]),
+            Some(Verdict::Held)
+        );
     }
 
     #[test]
     fn a_lock_on_two_of_five_nodes_is_partial() {
         assert_eq!(
-            verdict(&[holds(1, 9), holds(1, 9), Answer::Absent, Answer::Absent, Answer::Absent]),
+            verdict(&[
+                holds(1, 9),
+                holds(1, 9),
+                Answer::Absent,
+                Answer::Absent,
+                Answer::Absent
+            ]),
             Some(Verdict::Partial)
         );
     }
 
     #[test]
     fn a_node_that_cannot_be_asked_could_make_the_third() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), down(), Answer::Absent, Answer::Absent]), Some(Verdict::Unknown));
+        assert_eq!(
+            verdict(&[
+                holds(1, 9),
+                holds(1, 9),
+                down(),
+                Answer::Absent,
+                Answer::Absent
+            ]),
+            Some(Verdict::Unknown)
+        );
     }
 
     #[test]
     fn two_owners_without_quorum_are_a_split() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), holds(2, 9), holds(2, 9), down()]), Some(Verdict::Split));
+        assert_eq!(
+            verdict(&[holds(1, 9), holds(1, 9), holds(2, 9), holds(2, 9), down()]),
+            Some(Verdict::Split)
+        );
     }
 
     #[test]
     fn an_owner_with_quorum_beside_another_is_held_with_a_flag() {
-        let Judgement::Seen(seen) = judged(&[holds(1, 9), holds(1, 9), holds(1, 9), holds(2, 9), Answer::Absent]) else {
+        let Judgement::Seen(seen) = judged(&[
+            holds(1, 9),
+            holds(1, 9),
+            holds(1, 9),
+            holds(2, 9),
+            Answer::Absent,
+        ]) else {
             panic!("it is seen");
         };
-        assert_eq!((seen.verdict, seen.is_split, seen.is_fragment), (Verdict::Held, true, false));
+        assert_eq!(
+            (seen.verdict, seen.is_split, seen.is_fragment),
+            (Verdict::Held, true, false)
+        );
         assert_eq!(seen.owner, Some(owner(1)));
     }
 
     #[test]
     fn the_lease_is_the_moment_the_quorum_is_lost() {
-        let Judgement::Seen(seen) = judged(&[holds(1, 500), holds(1, 100), holds(1, 300), holds(1, 400), holds(1, 200)])
-        else {
+        let Judgement::Seen(seen) = judged(&[
+            holds(1, 500),
+            holds(1, 100),
+            holds(1, 300),
+            holds(1, 400),
+            holds(1, 200),
+        ]) else {
             panic!("it is seen");
         };
         assert_eq!(seen.lease, Lease::until(NOW.plus_millis(300), NOW));
@@ -176,14 +246,23 @@ mod tests {
 
     #[test]
     fn nobody_seen_with_too_many_silent_nodes_tells_nothing() {
-        assert_eq!(judged(&[down(), down(), Answer::Absent]), Judgement::CannotTell);
-        assert_eq!(judged(&[down(), Answer::Absent, Answer::Absent]), Judgement::NotObserved);
+        assert_eq!(
+            judged(&[down(), down(), Answer::Absent]),
+            Judgement::CannotTell
+        );
+        assert_eq!(
+            judged(&[down(), Answer::Absent, Answer::Absent]),
+            Judgement::NotObserved
+        );
     }
 
     #[test]
     fn validity_subtracts_time_and_drift() {
         let ms = Duration::from_millis;
-        assert_eq!(validity(ms(10_000), ms(20)), Some(ms(10_000 - 20 - 100 - 2)));
+        assert_eq!(
+            validity(ms(10_000), ms(20)),
+            Some(ms(10_000 - 20 - 100 - 2))
+        );
         assert_eq!(validity(ms(100), ms(97)), None);
         assert_eq!(validity(ms(100), ms(200)), None);
     }
@@ -200,7 +279,12 @@ mod tests {
     /// How many nodes show the owner that is on most of them.
     fn most(answers: &[Answer]) -> usize {
         (1..4)
-            .map(|n| answers.iter().filter(|answer| answer.owner() == Some(&owner(n))).count())
+            .map(|n| {
+                answers
+                    .iter()
+                    .filter(|answer| answer.owner() == Some(&owner(n)))
+                    .count()
+            })
             .max()
             .unwrap_or(0)
     }

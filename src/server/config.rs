@@ -62,7 +62,10 @@ impl GroupConfig {
             connect_timeout: Duration::from_secs(1),
             command_timeout: Duration::from_millis(500),
             longest_lease: Duration::from_secs(24 * 60 * 60),
-            nodes: names.zip(urls).map(|(name, url)| NodeConfig { name, url }).collect(),
+            nodes: names
+                .zip(urls)
+                .map(|(name, url)| NodeConfig { name, url })
+                .collect(),
         }
     }
 }
@@ -84,23 +87,40 @@ impl RedisUrl {
     /// Reads `redis://`, `rediss://` and `unix://` URLs. What is wrong with one is told without its credentials.
     pub fn parse(text: &str) -> Result<Self, String> {
         use redis::IntoConnectionInfo as _;
-        if !["redis://", "rediss://", "unix://"].iter().any(|scheme| text.starts_with(scheme)) {
+        if !["redis://", "rediss://", "unix://"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme))
+        {
             return Err("a node's URL begins with redis://, rediss:// or unix://".to_owned());
         }
         match text.into_connection_info() {
             Ok(_) => Ok(Self(text.to_owned())),
             // Only the fixed part of the message: behind it, redis repeats parts of the URL.
-            Err(error) => Err(error.to_string().split(" - ").next().unwrap_or("the URL cannot be read").to_owned()),
+            Err(error) => Err(error
+                .to_string()
+                .split(" - ")
+                .next()
+                .unwrap_or("the URL cannot be read")
+                .to_owned()),
         }
     }
 
     /// Host and port, and the database unless it is 0: what people see.
     pub fn address(&self) -> String {
         use redis::IntoConnectionInfo as _;
-        let info = self.0.as_str().into_connection_info().expect("parsed when it was made");
+        let info = self
+            .0
+            .as_str()
+            .into_connection_info()
+            .expect("parsed when it was made");
         let server = match info.addr() {
-            redis::ConnectionAddr::Tcp(host, port) | redis::ConnectionAddr::TcpTls { host, port, .. } => {
-                if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+            redis::ConnectionAddr::Tcp(host, port)
+            | redis::ConnectionAddr::TcpTls { host, port, .. } => {
+                if host.contains(':') {
+                    format!("[{host}]:{port}")
+                } else {
+                    format!("{host}:{port}")
+                }
             }
             other => other.to_string(),
         };

@@ -58,7 +58,11 @@ impl std::fmt::Debug for OwnerBytes {
 pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
     use sha2::Digest as _;
     let digest = sha2::Sha256::digest(bytes);
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Fingerprint::parse(&hex).expect("8 bytes are 16 hex digits")
 }
 

@@ -34,7 +34,12 @@ fn unrecognised(value: &Value) -> Option<SeenOwner> {
         Value::TooLarge | Value::Other { .. } => return None,
     };
     let bytes = OwnerBytes::new(bytes.clone());
-    let owner = Owner { fingerprint: bytes.fingerprint(), label: None, format, holds: None };
+    let owner = Owner {
+        fingerprint: bytes.fingerprint(),
+        label: None,
+        format,
+        holds: None,
+    };
     Some(SeenOwner { bytes, owner })
 }
 
@@ -43,13 +48,21 @@ fn looks_like_redisson(field: &[u8]) -> bool {
     let dashes = [8, 13, 18, 23];
     field.len() > 37
         && field[36] == b':'
-        && (0..36).all(|i| if dashes.contains(&i) { field[i] == b'-' } else { field[i].is_ascii_hexdigit() })
+        && (0..36).all(|i| {
+            if dashes.contains(&i) {
+                field[i] == b'-'
+            } else {
+                field[i].is_ascii_hexdigit()
+            }
+        })
 }
 
 /// What to compare on the node that showed this; nothing where value and format do not go together.
 pub fn proof(sighting: &Sighting, seen: &SeenOwner) -> Option<Proof> {
     match (seen.owner.format, &sighting.value) {
-        (Format::Redisson, Value::Hash(_)) => Some(Proof::RedissonField(seen.bytes.expose().to_vec())),
+        (Format::Redisson, Value::Hash(_)) => {
+            Some(Proof::RedissonField(seen.bytes.expose().to_vec()))
+        }
         (
             Format::Plain
             | Format::RedisPy
@@ -67,7 +80,12 @@ pub fn proof(sighting: &Sighting, seen: &SeenOwner) -> Option<Proof> {
 /// The owner that a script or a failed `SET NX` came upon.
 pub fn owner_of(key: &LockKey, value: Value, pttl: i64, now: Timestamp) -> Option<Owner> {
     let ttl = Ttl::of_pttl(pttl)?;
-    let sighting = Sighting { key: key.clone(), value, ttl, seen_at: now };
+    let sighting = Sighting {
+        key: key.clone(),
+        value,
+        ttl,
+        seen_at: now,
+    };
     owners(&sighting).into_iter().next().map(|seen| seen.owner)
 }
 
@@ -85,15 +103,22 @@ pub fn lease(ttl: Ttl, seen_at: Timestamp) -> Lease {
 }
 
 /// What a script's answer means for the node. `done` is what it was asked to do.
-pub fn outcome(told: &Result<Told, Missed>, done: ActOutcome, key: &LockKey, now: Timestamp) -> ActOutcome {
+pub fn outcome(
+    told: &Result<Told, Missed>,
+    done: ActOutcome,
+    key: &LockKey,
+    now: Timestamp,
+) -> ActOutcome {
     match told {
         Ok(Told::Done) => done,
         Ok(Told::NotThere) => ActOutcome::NotHeld,
-        Ok(Told::OtherOwner { value, pttl }) => {
-            ActOutcome::OtherOwner { owner: owner_of(key, value.clone(), *pttl, now) }
-        }
+        Ok(Told::OtherOwner { value, pttl }) => ActOutcome::OtherOwner {
+            owner: owner_of(key, value.clone(), *pttl, now),
+        },
         Ok(Told::WrongType { .. }) => ActOutcome::OtherOwner { owner: None },
-        Err(missed) => ActOutcome::Failed { reason: failure(missed, &done) },
+        Err(missed) => ActOutcome::Failed {
+            reason: failure(missed, &done),
+        },
     }
 }
 

@@ -49,7 +49,10 @@ enum Access {
     /// The first attempt has not ended yet.
     Starting,
     /// It can be called. The acting connection is away while it is being replaced.
-    Open { observing: Line, acting: Option<Line> },
+    Open {
+        observing: Line,
+        acting: Option<Line>,
+    },
     /// It cannot, and this is why.
     Shut(Trouble),
 }
@@ -61,7 +64,9 @@ impl Access {
             (Self::Starting, _) => None,
             (Self::Open { observing, .. }, Purpose::Observing) => Some(Ok(observing.clone())),
             (Self::Open { acting, .. }, Purpose::Acting) => acting.clone().map(Ok),
-            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked { reason: trouble.reason.clone() })),
+            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked {
+                reason: trouble.reason.clone(),
+            })),
         }
     }
 
@@ -79,7 +84,11 @@ impl Node {
         clock: Clock,
         stop: CancellationToken,
     ) -> Arc<Self> {
-        let info = config.url.expose().into_connection_info().expect("a RedisUrl was parsed when it was made");
+        let info = config
+            .url
+            .expose()
+            .into_connection_info()
+            .expect("a RedisUrl was parsed when it was made");
         let tcp = info.tcp_settings().clone().set_nodelay(true);
         let node = Arc::new(Self {
             name: config.name.clone(),
@@ -108,7 +117,8 @@ impl Node {
 
     /// How it is right now.
     pub fn view(&self) -> NodeView {
-        self.health().view(&self.name, &self.address, self.clock.now())
+        self.health()
+            .view(&self.name, &self.address, self.clock.now())
     }
 
     /// How long a command may take before the node counts as not answering.
@@ -133,21 +143,32 @@ impl Node {
 
     /// Waits until the first attempt to reach the node has ended, well or badly.
     pub async fn first_attempt(&self) {
-        self.until(|access| !matches!(access, Access::Starting)).await;
+        self.until(|access| !matches!(access, Access::Starting))
+            .await;
     }
 
     /// Waits until the node can be called.
     pub async fn until_up(&self) {
-        self.until(|access| matches!(access, Access::Open { .. })).await;
+        self.until(|access| matches!(access, Access::Open { .. }))
+            .await;
     }
 
     async fn until(&self, reached: impl FnMut(&Access) -> bool) {
         let mut access = self.access.subscribe();
-        drop(access.wait_for(reached).await.expect("self holds the sender"));
+        drop(
+            access
+                .wait_for(reached)
+                .await
+                .expect("self holds the sender"),
+        );
     }
 
     /// Calls the node over the observing connection.
-    pub async fn observe<T, F>(&self, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    pub async fn observe<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
@@ -155,14 +176,23 @@ impl Node {
     }
 
     /// Calls the node over the acting connection.
-    pub async fn act<T, F>(&self, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    pub async fn act<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
         self.call(Purpose::Acting, limit, call).await
     }
 
-    async fn call<T, F>(&self, purpose: Purpose, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    async fn call<T, F>(
+        &self,
+        purpose: Purpose,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
@@ -177,12 +207,16 @@ impl Node {
                     // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
                     self.kick.notify_one();
                 }
-                Err(Missed::Refused { reason: of_one_command(&error, trouble) })
+                Err(Missed::Refused {
+                    reason: of_one_command(&error, trouble),
+                })
             }
             Ok(Err(error)) => {
                 let trouble = Trouble::of(&error);
                 self.give_up(number, purpose, &trouble);
-                Err(Missed::Unanswered { reason: trouble.reason })
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
             }
             Err(_) => {
                 let trouble = Trouble::no_answer(limit);
@@ -192,7 +226,9 @@ impl Node {
                 } else {
                     self.give_up(number, purpose, &trouble);
                 }
-                Err(Missed::Unanswered { reason: trouble.reason })
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
             }
         }
     }
@@ -201,8 +237,15 @@ impl Node {
     async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
         let mut access = self.access.subscribe();
         let settled = access.wait_for(|access| access.line(purpose).is_some());
-        let settled = within(limit, settled).await.map_err(|late| Missed::NotAsked { reason: late.reason })?;
-        settled.expect("self holds the sender").line(purpose).expect("waited for it")
+        let settled = within(limit, settled)
+            .await
+            .map_err(|late| Missed::NotAsked {
+                reason: late.reason,
+            })?;
+        settled
+            .expect("self holds the sender")
+            .line(purpose)
+            .expect("waited for it")
     }
 
     /// Connects, checks, and connects again, for ever.
@@ -216,7 +259,11 @@ impl Node {
                 }
                 Err(trouble) => trouble,
             };
-            let longest = if trouble.state == NodeState::Loading { LONGEST_PAUSE_WHILE_LOADING } else { PAUSES.1 };
+            let longest = if trouble.state == NodeState::Loading {
+                LONGEST_PAUSE_WHILE_LOADING
+            } else {
+                PAUSES.1
+            };
             tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
             self.shut(trouble);
             // Jitter, so that the consoles of a large site do not come back in step.
@@ -228,11 +275,16 @@ impl Node {
     async fn open(&self) -> Result<(), Trouble> {
         let open = |purpose| Line::open(&self.info, purpose, Arc::clone(&self.kick));
         let both = async { tokio::try_join!(open(Purpose::Observing), open(Purpose::Acting)) };
-        let (mut observing, acting) = within(self.connect_timeout, both).await?.map_err(|error| Trouble::of(&error))?;
+        let (mut observing, acting) = within(self.connect_timeout, both)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
         let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
         self.memory().forget_everything();
         self.health().heard(vitals);
-        self.access.send_replace(Access::Open { observing, acting: Some(acting) });
+        self.access.send_replace(Access::Open {
+            observing,
+            acting: Some(acting),
+        });
         Ok(())
     }
 
@@ -248,7 +300,10 @@ impl Node {
                 Access::Starting => continue,
             };
             let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            let check = within(self.command_timeout, observing.check(&self.clock, thoroughly));
+            let check = within(
+                self.command_timeout,
+                observing.check(&self.clock, thoroughly),
+            );
             let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
             match checked {
                 Ok(vitals) => self.health().heard(vitals),
@@ -262,7 +317,9 @@ impl Node {
 
     async fn reopen_acting(&self) -> Result<(), Trouble> {
         let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
-        let line = within(self.connect_timeout, opening).await?.map_err(|error| Trouble::of(&error))?;
+        let line = within(self.connect_timeout, opening)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
         self.access.send_if_modified(|access| match access {
             Access::Open { acting, .. } => {
                 *acting = Some(line);

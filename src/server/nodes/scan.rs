@@ -81,7 +81,9 @@ impl<'a> Pass<'a> {
     }
 
     fn end(self) -> Scanned {
-        let keys_matched = u64::try_from(self.names.len()).unwrap_or(u64::MAX).saturating_add(self.beyond);
+        let keys_matched = u64::try_from(self.names.len())
+            .unwrap_or(u64::MAX)
+            .saturating_add(self.beyond);
         Scanned::Pass {
             node: self.node.name().to_owned(),
             // Where the number may not be asked, at least those that matched are there.
@@ -94,9 +96,13 @@ impl<'a> Pass<'a> {
     }
 
     async fn over(&mut self, patterns: &[String]) -> Result<(), Stopped> {
-        let size = self.node.observe(self.node.command_timeout(), |mut line| async move {
-            redis::cmd("DBSIZE").query_async::<u64>(&mut line.connection).await
-        });
+        let size = self
+            .node
+            .observe(self.node.command_timeout(), |mut line| async move {
+                redis::cmd("DBSIZE")
+                    .query_async::<u64>(&mut line.connection)
+                    .await
+            });
         match size.await {
             Ok(keys) => self.keys_seen = Some(keys),
             Err(Missed::Refused { .. }) => {}
@@ -119,11 +125,17 @@ impl<'a> Pass<'a> {
     /// One call, and the pause after it.
     async fn page(&mut self, pattern: &str, cursor: u64) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
         let began = Instant::now();
-        let call = self.node.observe(self.node.command_timeout(), |mut line| async move {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
-            scan.query_async(&mut line.connection).await
-        });
+        let call = self
+            .node
+            .observe(self.node.command_timeout(), |mut line| async move {
+                let mut scan = redis::cmd("SCAN");
+                scan.arg(cursor)
+                    .arg("MATCH")
+                    .arg(pattern)
+                    .arg("COUNT")
+                    .arg(COUNT);
+                scan.query_async(&mut line.connection).await
+            });
         let page = call.await.map_err(Stopped::Missed)?;
         let took = began.elapsed();
         self.calls = self.calls.saturating_add(1);
@@ -150,6 +162,9 @@ impl<'a> Pass<'a> {
         if new.is_empty() {
             return Ok(());
         }
-        self.found.send(Scanned::Names(new)).await.map_err(|_| Stopped::NobodyListens)
+        self.found
+            .send(Scanned::Names(new))
+            .await
+            .map_err(|_| Stopped::NobodyListens)
     }
 }

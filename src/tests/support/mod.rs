@@ -15,7 +15,10 @@ pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) 
         if let Some(answer) = ask().await {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
