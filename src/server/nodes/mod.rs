@@ -135,6 +135,16 @@ impl Group {
         stop.run_until_cancelled(self.on_each(scan)).await;
     }
 
+    /// Its nodes, in the order of the configuration.
+    pub fn each(&self) -> &[Arc<Node>] {
+        &self.nodes
+    }
+
+    /// The clock that moments are read from.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Cancelled when the group's nodes are let go.
     pub fn stop(&self) -> &CancellationToken {
         &self.stop

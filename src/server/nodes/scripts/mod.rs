@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use super::sighting::{self, LONGEST_VALUE};
 use redis::{FromRedisValue, ParsingError, Script, Value};
 
 /// Sets the lease if the token is the owner's.
@@ -16,7 +17,7 @@ pub static RELEASE_REDISSON: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
 
 /// What each of the scripts answers.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     /// The owner was the expected one, and it is done.
     Done,
@@ -24,8 +25,8 @@ pub enum Told {
     NotThere,
     /// Somebody else's; nothing was touched.
     OtherOwner {
-        /// The first bytes of the value, or the field: another owner's token.
-        value: Vec<u8>,
+        /// What the key holds, as far as it was read.
+        value: sighting::Value,
         /// What `PTTL` said: negative for a lock without expiry.
         pttl: i64,
     },
@@ -42,8 +43,17 @@ impl FromRedisValue for Told {
         match code {
             1 => Ok(Self::Done),
             0 => Ok(Self::NotThere),
+            -1 if detail.len() > LONGEST_VALUE => Ok(Self::OtherOwner {
+                value: sighting::Value::TooLarge,
+                pttl,
+            }),
             -1 => Ok(Self::OtherOwner {
-                value: detail,
+                value: sighting::Value::Text(detail),
+                pttl,
+            }),
+            // How often that owner holds it was not read; it is at least once.
+            -3 => Ok(Self::OtherOwner {
+                value: sighting::Value::Hash(vec![(detail, b"1".to_vec())]),
                 pttl,
             }),
             -2 => Ok(Self::WrongType {
