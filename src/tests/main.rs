@@ -1,3 +1,15 @@
-//! The list of integration tests.
+//! The list of integration tests: real servers, no mocks, no sleeps.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-fn main() {}
+mod api;
+mod cli;
+mod formats;
+mod live_feed;
+mod locking;
+mod nodes;
+mod openapi;
+mod readme;
+mod rooms;
+mod secrets;
+mod support;
+mod verdicts;

@@ -69,17 +69,29 @@ pub enum End {
 /// Takes the lock with `SET key token NX PX ttl` on all nodes at once. Whatever was taken is released on *all* nodes
 /// when it did not reach a quorum with validity left. One try.
 pub async fn acquire(_group: &Group, _key: &LockKey, _token: &Token, _ttl: Duration) -> Attempt {
-    Attempt { nodes: Vec::new(), end: End::NoQuorum }
+    Attempt {
+        nodes: Vec::new(),
+        end: End::NoQuorum,
+    }
 }
 
 /// Like [`acquire`], again and again with a random delay until `wait` is over.
-pub async fn acquire_within(group: &Group, key: &LockKey, token: &Token, ttl: Duration, _wait: Duration) -> Attempt {
+pub async fn acquire_within(
+    group: &Group,
+    key: &LockKey,
+    token: &Token,
+    ttl: Duration,
+    _wait: Duration,
+) -> Attempt {
     acquire(group, key, token, ttl).await
 }
 
 /// Sets the lease to `ttl` on every node where the token is the owner's.
 pub async fn extend(_group: &Group, _key: &LockKey, _token: &Token, _ttl: Duration) -> Attempt {
-    Attempt { nodes: Vec::new(), end: End::NoQuorum }
+    Attempt {
+        nodes: Vec::new(),
+        end: End::NoQuorum,
+    }
 }
 
 /// Deletes the lock on every node where the token is the owner's.
@@ -91,7 +103,10 @@ pub async fn release(_group: &Group, _key: &LockKey, _token: &Token) -> Vec<Node
 ///
 /// On each node the owner's bytes are compared and the lock released in one atomic step.
 pub async fn force_release(_group: &Group, _key: &LockKey, _fingerprint: &Fingerprint) -> Forced {
-    Forced { nodes: Vec::new(), owner_now: None }
+    Forced {
+        nodes: Vec::new(),
+        owner_now: None,
+    }
 }
 
 /// What a forced release came to.

@@ -53,3 +53,14 @@ pub enum Ttl {
     /// No expiry.
     Never,
 }
+
+impl Ttl {
+    /// What an answer to `PTTL` says; nothing for -2: the key is gone, maybe expired since it was found.
+    pub fn of_pttl(pttl: i64) -> Option<Self> {
+        match u64::try_from(pttl) {
+            Ok(ms) => Some(Self::Ms(ms)),
+            Err(_) if pttl == -1 => Some(Self::Never),
+            Err(_) => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One connection to a node: opened, named, and checked. It is used until its first missed answer, then replaced.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, PushInfo,
+    PushKind, RedisError, RedisResult, Value,
+};
+use tokio::sync::Notify;
+
+use super::health::{Facts, Vitals};
+use super::trouble::Trouble;
+use crate::server::clock::Clock;
+
+/// An open connection. Clones share it.
+#[derive(Clone)]
+pub struct Line {
+    /// Sends and receives; any number of callers at once.
+    pub connection: MultiplexedConnection,
+    /// Tells this connection from the one that replaces it.
+    pub number: u64,
+    /// Reading over it leaves a key's idle time alone (`CLIENT NO-TOUCH`, since Redis 7.2).
+    pub leaves_no_trace: bool,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Scan, look, health.
+    Observing,
+    /// Acquire, extend, release.
+    Acting,
+}
+
+static LINES_OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Line {
+    /// Opens a connection and says who we are. `lost` is rung when the connection breaks.
+    pub async fn open(
+        info: &ConnectionInfo,
+        purpose: Purpose,
+        lost: Arc<Notify>,
+    ) -> RedisResult<Self> {
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            // redis leaves the choice of a cryptography provider to the program; a second call finds it chosen.
+            let _already_chosen = rustls::crypto::ring::default_provider().install_default();
+        }
+        let mut connection = match connect(info, ProtocolVersion::RESP3, Some(lost)).await {
+            // Redis before 6, and proxies.
+            Err(error) if speaks_only_resp2(&error) => {
+                connect(info, ProtocolVersion::RESP2, None).await?
+            }
+            other => other?,
+        };
+        // For people who look at CLIENT LIST; a server that will not have it is no worse for it.
+        let mut greeting = redis::pipe();
+        greeting
+            .ignore_errors()
+            .cmd("CLIENT")
+            .arg("SETNAME")
+            .arg("lockkeeper");
+        if purpose == Purpose::Observing {
+            greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
+        }
+        let answers: Vec<RedisResult<Value>> = greeting.query_async(&mut connection).await?;
+        let leaves_no_trace = answers.get(1).is_some_and(Result::is_ok);
+        Ok(Self {
+            connection,
+            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
+            leaves_no_trace,
+        })
+    }
+
+    /// Asks how the node is, and with `thoroughly` also what it says about itself.
+    pub async fn check(&mut self, clock: &Clock, thoroughly: bool) -> Result<Vitals, Trouble> {
+        let mut questions = redis::pipe();
+        questions.ignore_errors().cmd("PING").cmd("TIME");
+        if thoroughly {
+            questions
+                .cmd("INFO")
+                .arg("server")
+                .cmd("INFO")
+                .arg("replication");
+        }
+        let (sent_at, sent) = (clock.now(), Instant::now());
+        let answers: Vec<RedisResult<Value>> = questions
+            .query_async(&mut self.connection)
+            .await
+            .map_err(|error| Trouble::of(&error))?;
+        let (heard_at, round_trip) = (clock.now(), sent.elapsed());
+
+        let mut answers = answers.into_iter();
+        is_pong(answers.next())?;
+        let server_time = time(answers.next())?;
+        let skew_ms =
+            server_time.map(|theirs| theirs - i64::midpoint(sent_at.millis(), heard_at.millis()));
+        let facts = if thoroughly { facts(answers)? } else { None };
+        Ok(Vitals {
+            heard_at,
+            round_trip,
+            skew_ms,
+            facts,
+        })
+    }
+}
+
+async fn connect(
+    info: &ConnectionInfo,
+    protocol: ProtocolVersion,
+    lost: Option<Arc<Notify>>,
+) -> RedisResult<MultiplexedConnection> {
+    let settings = info.redis_settings().clone().set_protocol(protocol);
+    let client = redis::Client::open(info.clone().set_redis_settings(settings))?;
+    // The node puts limits around every call, this one too; a second one here would only blur the reason.
+    let mut config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None);
+    if let Some(lost) = lost {
+        config = config.set_push_sender(move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                lost.notify_one();
+            }
+            Ok::<(), std::convert::Infallible>(())
+        });
+    }
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+fn speaks_only_resp2(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::RESP3NotSupported
+        || error.code() == Some("NOPROTO")
+        || error
+            .detail()
+            .is_some_and(|text| text.to_ascii_lowercase().starts_with("unknown command"))
+}
+
+/// A server that may not answer `PING` for lack of permission is alive all the same.
+fn is_pong(answer: Option<RedisResult<Value>>) -> Result<(), Trouble> {
+    match answer {
+        Some(Ok(Value::SimpleString(text))) if text == "PONG" => Ok(()),
+        Some(Ok(Value::BulkString(text))) if text == b"PONG" => Ok(()),
+        Some(Err(error)) if error.code() == Some("NOPERM") => Ok(()),
+        Some(Err(error)) => Err(Trouble::of(&error)),
+        Some(Ok(_)) | None => Err(Trouble::not_redis()),
+    }
+}
+
+/// The server's clock in milliseconds; nothing where it may not be asked.
+fn time(answer: Option<RedisResult<Value>>) -> Result<Option<i64>, Trouble> {
+    match answer {
+        Some(Ok(value)) => {
+            let (seconds, micros): (i64, i64) =
+                redis::from_redis_value(value).map_err(|_| Trouble::not_redis())?;
+            Ok(Some(
+                seconds.saturating_mul(1000).saturating_add(micros / 1000),
+            ))
+        }
+        Some(Err(error)) if error.code() == Some("NOPERM") => Ok(None),
+        Some(Err(error)) => Err(Trouble::of(&error)),
+        None => Err(Trouble::not_redis()),
+    }
+}
+
+/// What both sections of `INFO` tell; nothing where it may not be asked.
+fn facts(answers: impl Iterator<Item = RedisResult<Value>>) -> Result<Option<Facts>, Trouble> {
+    let sections: Vec<String> = answers
+        .filter_map(Result::ok)
+        .filter_map(|value| redis::from_redis_value(value).ok())
+        .collect();
+    if sections.is_empty() {
+        return Ok(None);
+    }
+    let facts = Facts::read(&sections.join("\r\n"));
+    if facts.is_cluster_node {
+        Err(Trouble::cluster_node())
+    } else {
+        Ok(Some(facts))
+    }
+}
+
+/// Ends `call` after `limit`.
+pub async fn within<T>(limit: Duration, call: impl Future<Output = T>) -> Result<T, Trouble> {
+    tokio::time::timeout(limit, call)
+        .await
+        .map_err(|_| Trouble::no_answer(limit))
+}

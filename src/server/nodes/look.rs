@@ -1,0 +1,205 @@
+//! Looks at keys of one node: type and TTL of each, and of the values only what is small, without leaving a trace.
+
+use redis::{RedisError, RedisResult};
+
+use super::line::Line;
+use super::memory::{Memory, Reading};
+use super::node::Node;
+use super::sighting::{Sighting, Ttl, Value};
+use super::trip::Questions;
+use super::values::{self, Found};
+use crate::domain::LockKey;
+use crate::server::clock::Clock;
+
+/// Keys per round trip: the server is never busy with us for longer than a millisecond or two.
+const CHUNK: usize = 500;
+
+/// So many keys are looked at within one command time limit; more take proportionally more.
+const KEYS_PER_LIMIT: usize = 5_000;
+
+/// Looks at `keys` the way that disturbs least: a sighting or nothing for each, or why the node did not answer.
+pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>, String> {
+    let limits = u32::try_from(keys.len().div_ceil(KEYS_PER_LIMIT).max(1)).unwrap_or(u32::MAX);
+    let limit = node.command_timeout().saturating_mul(limits);
+    let seen = node.observe(limit, |line| async move {
+        let mut look = LookAtNode {
+            node: Some(node),
+            clock: node.clock(),
+            line,
+        };
+        look.at_all(keys).await
+    });
+    seen.await.map_err(|missed| missed.reason().to_owned())
+}
+
+/// Looks at one key before or after an act: nothing remembered, whatever trace that leaves.
+pub async fn look_closely(
+    line: Line,
+    clock: &Clock,
+    key: &LockKey,
+) -> RedisResult<Option<Sighting>> {
+    let mut look = LookAtNode {
+        node: None,
+        clock,
+        line,
+    };
+    Ok(look
+        .at_all(std::slice::from_ref(key))
+        .await?
+        .pop()
+        .flatten())
+}
+
+struct LookAtNode<'a> {
+    /// Whose memory is used, unless the server itself lets us read without a trace.
+    node: Option<&'a Node>,
+    clock: &'a Clock,
+    line: Line,
+}
+
+impl LookAtNode<'_> {
+    async fn at_all(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
+        let mut seen = Vec::with_capacity(keys.len());
+        for chunk in keys.chunks(CHUNK) {
+            let mut found = self.at_chunk(chunk).await?;
+            // A key that changed its type between two questions is looked at once more, not reported as gone.
+            let again: Vec<usize> = (0..chunk.len())
+                .filter(|&i| matches!(found[i], Found::Changed))
+                .collect();
+            if !again.is_empty() {
+                let keys: Vec<LockKey> = again.iter().map(|&i| chunk[i].clone()).collect();
+                for (i, second) in again.into_iter().zip(self.at_chunk(&keys).await?) {
+                    found[i] = second;
+                }
+            }
+            seen.extend(found);
+        }
+        // One key that may not be seen is as good as absent; a node that shows nothing at all has to say so.
+        let sees_something = seen.iter().any(|found| !matches!(found, Found::Refused(_)));
+        match seen.first() {
+            Some(Found::Refused(error)) if !sees_something => Err(error.clone()),
+            Some(_) | None => Ok(keys
+                .iter()
+                .zip(seen)
+                .map(|(key, found)| found.into_sighting(key))
+                .collect()),
+        }
+    }
+
+    async fn at_chunk(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Found>> {
+        let outlines = self.outlines(keys).await?;
+        let mut found: Vec<Found> = Vec::with_capacity(keys.len());
+        let mut to_read = Vec::new();
+        for (i, (key, outline)) in keys.iter().zip(&outlines).enumerate() {
+            found.push(match outline {
+                Outline::Gone => {
+                    self.with_memory(|memory| memory.forget(key));
+                    Found::Gone
+                }
+                Outline::Refused(error) => Found::Refused(error.clone()),
+                Outline::There(reading)
+                    if !matches!(reading.type_name.as_str(), "string" | "hash") =>
+                {
+                    Found::Seen {
+                        value: Value::Other {
+                            type_name: reading.type_name.clone(),
+                        },
+                        reading: reading.clone(),
+                    }
+                }
+                Outline::There(reading) => match self
+                    .with_memory(|memory| memory.recall(key, reading))
+                    .flatten()
+                {
+                    Some(value) => Found::Seen {
+                        value,
+                        reading: reading.clone(),
+                    },
+                    None => {
+                        to_read.push((i, key, reading.clone()));
+                        Found::Changed
+                    }
+                },
+            });
+        }
+        let remembers = self.remembers();
+        let wanted: Vec<_> = to_read
+            .iter()
+            .map(|(_, key, reading)| (*key, reading.type_name.as_str()))
+            .collect();
+        let values =
+            values::read(&mut self.line.connection, self.clock, &wanted, remembers).await?;
+        for ((i, key, before), value) in to_read.into_iter().zip(values) {
+            if let Found::Seen { value, reading } = &value {
+                self.with_memory(|memory| {
+                    memory.remember(key, value.clone(), reading.clone(), &before)
+                });
+            }
+            found[i] = value;
+        }
+        self.with_memory(|memory| memory.sweep(self.clock.now()));
+        Ok(found)
+    }
+
+    /// Type and TTL, and where it matters the last touch: none of these questions is a touch itself.
+    async fn outlines(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Outline>> {
+        let remembers = self.remembers();
+        let mut questions = Questions::new(remembers);
+        for key in keys {
+            questions.ask(&["TYPE"], key);
+            questions.ask(&["PTTL"], key);
+            if remembers {
+                questions.ask(&["OBJECT", "IDLETIME"], key);
+            }
+        }
+        let mut trip = questions
+            .send(&mut self.line.connection, self.clock)
+            .await?;
+        let mut outlines = Vec::with_capacity(keys.len());
+        for _ in keys {
+            let (type_name, pttl) = (trip.answer::<String>()?, trip.answer::<i64>()?);
+            // Refused under an LFU policy, which keeps no idle times.
+            let idle: Option<i64> = if remembers {
+                trip.answer::<Option<i64>>()?.ok().flatten()
+            } else {
+                None
+            };
+            outlines.push(match (type_name, pttl) {
+                (Ok(type_name), Ok(pttl)) => match Ttl::of_pttl(pttl) {
+                    Some(ttl) if type_name != "none" => {
+                        let touched = trip
+                            .touch_clock
+                            .zip(idle)
+                            .map(|(clock, idle)| clock.before(idle));
+                        Outline::There(Reading {
+                            type_name,
+                            ttl,
+                            at: trip.at,
+                            took: trip.took,
+                            touched,
+                        })
+                    }
+                    Some(_) | None => Outline::Gone,
+                },
+                (Err(error), _) | (_, Err(error)) => Outline::Refused(error),
+            });
+        }
+        Ok(outlines)
+    }
+
+    fn remembers(&self) -> bool {
+        self.node.is_some() && !self.line.leaves_no_trace
+    }
+
+    fn with_memory<T>(&self, use_it: impl FnOnce(&mut Memory) -> T) -> Option<T> {
+        let node = self.node.filter(|_| self.remembers())?;
+        Some(use_it(&mut node.memory()))
+    }
+}
+
+/// What a key shows without reading its value.
+enum Outline {
+    Gone,
+    Refused(RedisError),
+    There(Reading),
+}

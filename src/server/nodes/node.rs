@@ -1,0 +1,379 @@
+//! One node: two supervised connections, reconnected for ever, and what is known about its health.
+//!
+//! Callers never wait for a node that is known to be down, and one caller's missed answer costs no other caller anything.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::health::{Health, Vitals};
+use super::line::{Line, Purpose, within};
+use super::memory::Memory;
+use super::trouble::{Missed, Trouble, words};
+use crate::domain::{NodeState, NodeView};
+use crate::server::clock::Clock;
+use crate::server::config::NodeConfig;
+
+/// How often a node's health is checked.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// How many checks until it is asked again what it says about itself.
+const CHECKS_PER_INFO: u32 = 5;
+
+/// The first and the longest pause before connecting again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// A node that only has to load its data is asked more often than one that is down.
+const LONGEST_PAUSE_WHILE_LOADING: Duration = Duration::from_millis(500);
+
+/// One Redis or Valkey server.
+pub struct Node {
+    name: String,
+    address: String,
+    info: ConnectionInfo,
+    connect_timeout: Duration,
+    command_timeout: Duration,
+    clock: Clock,
+    access: watch::Sender<Access>,
+    /// Rung when a connection was lost or dropped: the supervisor should look at once.
+    kick: Arc<Notify>,
+    health: Mutex<Health>,
+    memory: Mutex<Memory>,
+}
+
+/// Whether, and how, the node can be called.
+enum Access {
+    /// The first attempt has not ended yet.
+    Starting,
+    /// It can be called. The acting connection is away while it is being replaced.
+    Open {
+        observing: Line,
+        acting: Option<Line>,
+    },
+    /// It cannot, and this is why.
+    Shut(Trouble),
+}
+
+impl Access {
+    /// The connection, or why there is none; nothing while that is being found out.
+    fn line(&self, purpose: Purpose) -> Option<Result<Line, Missed>> {
+        match (self, purpose) {
+            (Self::Starting, _) => None,
+            (Self::Open { observing, .. }, Purpose::Observing) => Some(Ok(observing.clone())),
+            (Self::Open { acting, .. }, Purpose::Acting) => acting.clone().map(Ok),
+            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked {
+                reason: trouble.reason.clone(),
+            })),
+        }
+    }
+
+    fn is_current(&self, number: u64, purpose: Purpose) -> bool {
+        matches!(self.line(purpose), Some(Ok(line)) if line.number == number)
+    }
+}
+
+impl Node {
+    /// Starts supervising a node until `stop` is cancelled.
+    pub fn start(
+        config: &NodeConfig,
+        connect_timeout: Duration,
+        command_timeout: Duration,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
+        let info = config.url.connection().clone();
+        let tcp = info.tcp_settings().clone().set_nodelay(true);
+        let node = Arc::new(Self {
+            name: config.name.clone(),
+            address: config.url.address(),
+            info: info.set_tcp_settings(tcp),
+            connect_timeout,
+            command_timeout,
+            clock,
+            access: watch::Sender::new(Access::Starting),
+            kick: Arc::new(Notify::new()),
+            health: Mutex::new(Health::unknown()),
+            memory: Mutex::new(Memory::default()),
+        });
+        let supervisor = Arc::clone(&node);
+        tokio::spawn(async move {
+            stop.run_until_cancelled(supervisor.supervise()).await;
+            supervisor.shut(Trouble::down("the console is shutting down"));
+        });
+        node
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is right now.
+    pub fn view(&self) -> NodeView {
+        self.health()
+            .view(&self.name, &self.address, self.clock.now())
+    }
+
+    /// How long a command may take before the node counts as not answering.
+    pub fn command_timeout(&self) -> Duration {
+        self.command_timeout
+    }
+
+    /// The shortest round trip lately: what the network alone takes.
+    pub fn shortest_round_trip(&self) -> Duration {
+        self.health().shortest_round_trip()
+    }
+
+    /// The clock that moments are read from.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What the last looks remember.
+    pub fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().expect("nobody panics while holding it")
+    }
+
+    /// Waits until the first attempt to reach the node has ended, well or badly.
+    pub async fn first_attempt(&self) {
+        self.until(|access| !matches!(access, Access::Starting))
+            .await;
+    }
+
+    /// Waits until the node can be called.
+    pub async fn until_up(&self) {
+        self.until(|access| matches!(access, Access::Open { .. }))
+            .await;
+    }
+
+    async fn until(&self, reached: impl FnMut(&Access) -> bool) {
+        let mut access = self.access.subscribe();
+        drop(
+            access
+                .wait_for(reached)
+                .await
+                .expect("self holds the sender"),
+        );
+    }
+
+    /// Calls the node over the observing connection.
+    pub async fn observe<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        self.call(Purpose::Observing, limit, call).await
+    }
+
+    /// Calls the node over the acting connection.
+    pub async fn act<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        self.call(Purpose::Acting, limit, call).await
+    }
+
+    async fn call<T, F>(
+        &self,
+        purpose: Purpose,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        let began = Instant::now();
+        let line = self.line(purpose, limit).await?;
+        let number = line.number;
+        match within(limit.saturating_sub(began.elapsed()), call(line)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) if is_the_node_speaking(&error) => {
+                let trouble = Trouble::of(&error);
+                if trouble.state != NodeState::Down {
+                    // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
+                    self.kick.notify_one();
+                }
+                Err(Missed::Refused {
+                    reason: of_one_command(&error, trouble),
+                })
+            }
+            Ok(Err(error)) => {
+                let trouble = Trouble::of(&error);
+                self.give_up(number, purpose, &trouble);
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
+            }
+            Err(_) => {
+                let trouble = Trouble::no_answer(limit);
+                // Too slow for a hurried act is not down for everybody: then only the connection goes.
+                if purpose == Purpose::Acting && limit < self.command_timeout {
+                    self.replace(number);
+                } else {
+                    self.give_up(number, purpose, &trouble);
+                }
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
+            }
+        }
+    }
+
+    /// The connection, at once. Waits, up to `limit`, only while the first attempt or a replacement is under way.
+    async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
+        let mut access = self.access.subscribe();
+        let settled = access.wait_for(|access| access.line(purpose).is_some());
+        let settled = within(limit, settled)
+            .await
+            .map_err(|late| Missed::NotAsked {
+                reason: late.reason,
+            })?;
+        settled
+            .expect("self holds the sender")
+            .line(purpose)
+            .expect("waited for it")
+    }
+
+    /// Connects, checks, and connects again, for ever.
+    async fn supervise(&self) {
+        let mut pause = PAUSES.0;
+        loop {
+            let trouble = match self.open().await {
+                Ok(()) => {
+                    pause = PAUSES.0;
+                    self.watch_over().await
+                }
+                Err(trouble) => trouble,
+            };
+            let longest = if trouble.state == NodeState::Loading {
+                LONGEST_PAUSE_WHILE_LOADING
+            } else {
+                PAUSES.1
+            };
+            tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
+            self.shut(trouble);
+            // Jitter, so that the consoles of a large site do not come back in step.
+            tokio::time::sleep(pause.min(longest).mul_f64(rand::random_range(0.5..1.0))).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    async fn open(&self) -> Result<(), Trouble> {
+        let open = |purpose| Line::open(&self.info, purpose, Arc::clone(&self.kick));
+        let both = async { tokio::try_join!(open(Purpose::Observing), open(Purpose::Acting)) };
+        let (mut observing, acting) = within(self.connect_timeout, both)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
+        let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
+        self.memory().forget_everything();
+        self.health().heard(vitals);
+        self.access.send_replace(Access::Open {
+            observing,
+            acting: Some(acting),
+        });
+        Ok(())
+    }
+
+    /// Checks the health again and again until something is wrong.
+    async fn watch_over(&self) -> Trouble {
+        let mut round = 0u32;
+        loop {
+            round = round.wrapping_add(1);
+            let _either_way_look = tokio::time::timeout(CHECK_EVERY, self.kick.notified()).await;
+            let (mut observing, acting_is_away) = match &*self.access.borrow() {
+                Access::Open { observing, acting } => (observing.clone(), acting.is_none()),
+                Access::Shut(trouble) => return trouble.clone(),
+                Access::Starting => continue,
+            };
+            let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
+            let check = within(
+                self.command_timeout,
+                observing.check(&self.clock, thoroughly),
+            );
+            let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
+            match checked {
+                Ok(vitals) => self.health().heard(vitals),
+                Err(trouble) => return trouble,
+            }
+            if acting_is_away && let Err(trouble) = self.reopen_acting().await {
+                return trouble;
+            }
+        }
+    }
+
+    async fn reopen_acting(&self) -> Result<(), Trouble> {
+        let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
+        let line = within(self.connect_timeout, opening)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
+        self.access.send_if_modified(|access| match access {
+            Access::Open { acting, .. } => {
+                *acting = Some(line);
+                true
+            }
+            Access::Starting | Access::Shut(_) => false,
+        });
+        Ok(())
+    }
+
+    /// Drops an acting connection for good, because it never gets over an answer that does not come.
+    fn replace(&self, number: u64) {
+        self.access.send_if_modified(|access| match access {
+            Access::Open { acting, .. } => acting.take_if(|line| line.number == number).is_some(),
+            Access::Starting | Access::Shut(_) => false,
+        });
+        self.kick.notify_one();
+    }
+
+    /// Takes the node out of use because of this connection, unless that was replaced meanwhile.
+    fn give_up(&self, number: u64, purpose: Purpose, trouble: &Trouble) {
+        let was_current = self.access.send_if_modified(|access| {
+            let is_current = access.is_current(number, purpose);
+            if is_current {
+                *access = Access::Shut(trouble.clone());
+            }
+            is_current
+        });
+        if was_current {
+            self.health().lost(trouble, self.clock.now());
+            self.kick.notify_one();
+        }
+    }
+
+    fn shut(&self, trouble: Trouble) {
+        self.health().lost(&trouble, self.clock.now());
+        self.access.send_replace(Access::Shut(trouble));
+    }
+
+    fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().expect("nobody panics while holding it")
+    }
+}
+
+/// The connection works, and what came over it is the node's answer to this command.
+fn is_the_node_speaking(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Server(_) | ErrorKind::Extension => true,
+        // Answers of an unexpected shape; a broken protocol makes the connection itself end.
+        ErrorKind::UnexpectedReturnType => true,
+        _ => false,
+    }
+}
+
+/// What an error says about the one command that got it.
+fn of_one_command(error: &RedisError, trouble: Trouble) -> String {
+    match trouble.state {
+        NodeState::Up | NodeState::Down => words(error),
+        NodeState::Loading | NodeState::Refused => trouble.reason,
+    }
+}

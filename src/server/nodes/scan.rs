@@ -1,0 +1,170 @@
+//! Finds the names of locks on one node: `SCAN` after `SCAN`, slowly enough that the node hardly notices.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::Scanned;
+use super::node::Node;
+use super::trouble::Missed;
+use crate::domain::LockKey;
+
+/// Beyond this the server spends longer in one call, not less in all.
+const COUNT: u32 = 1000;
+
+/// A call is followed by a pause of so many times its length: the node spends at most a sixteenth of its time on us.
+const PAUSE_PER_CALL: u32 = 15;
+
+/// The shortest pause between two calls.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
+const BETWEEN_PASSES: Duration = Duration::from_millis(500);
+
+/// No more names than this are handed on per pass; the rest is only counted.
+const MOST_NAMES: usize = 200_000;
+
+/// Scans the node for ever, until nobody listens any more.
+pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned>) {
+    loop {
+        node.until_up().await;
+        let mut pass = Pass::begin(node, found);
+        let heard = match pass.over(patterns).await {
+            Ok(()) => found.send(pass.end()).await.is_ok(),
+            Err(Stopped::NobodyListens) => false,
+            Err(Stopped::Missed(missed)) => {
+                tracing::debug!(node.name = %node.name(), reason = %missed.reason(), "a scan was cut short");
+                true
+            }
+        };
+        if !heard {
+            return;
+        }
+        tokio::time::sleep(BETWEEN_PASSES).await;
+    }
+}
+
+/// One pass over one node.
+struct Pass<'a> {
+    node: &'a Node,
+    found: &'a mpsc::Sender<Scanned>,
+    /// `SCAN` may show a name twice, and several patterns may match it.
+    names: HashSet<LockKey>,
+    beyond: u64,
+    keys_seen: Option<u64>,
+    started_at: crate::domain::Timestamp,
+    started: Instant,
+    calls: u32,
+    in_calls: Duration,
+}
+
+/// Why a pass did not come to its end.
+enum Stopped {
+    NobodyListens,
+    Missed(Missed),
+}
+
+impl<'a> Pass<'a> {
+    fn begin(node: &'a Node, found: &'a mpsc::Sender<Scanned>) -> Self {
+        Self {
+            node,
+            found,
+            names: HashSet::new(),
+            beyond: 0,
+            keys_seen: None,
+            started_at: node.clock().now(),
+            started: Instant::now(),
+            calls: 0,
+            in_calls: Duration::ZERO,
+        }
+    }
+
+    fn end(self) -> Scanned {
+        let keys_matched = u64::try_from(self.names.len())
+            .unwrap_or(u64::MAX)
+            .saturating_add(self.beyond);
+        Scanned::Pass {
+            node: self.node.name().to_owned(),
+            // Where the number may not be asked, at least those that matched are there.
+            keys_seen: self.keys_seen.unwrap_or(keys_matched),
+            keys_matched,
+            started_at: self.started_at,
+            took: self.started.elapsed(),
+            per_call: self.in_calls / self.calls.max(1),
+        }
+    }
+
+    async fn over(&mut self, patterns: &[String]) -> Result<(), Stopped> {
+        let size = self
+            .node
+            .observe(self.node.command_timeout(), |mut line| async move {
+                redis::cmd("DBSIZE")
+                    .query_async::<u64>(&mut line.connection)
+                    .await
+            });
+        match size.await {
+            Ok(keys) => self.keys_seen = Some(keys),
+            Err(Missed::Refused { .. }) => {}
+            Err(missed) => return Err(Stopped::Missed(missed)),
+        }
+        for pattern in patterns {
+            let mut cursor = 0;
+            loop {
+                let names;
+                (cursor, names) = self.page(pattern, cursor).await?;
+                self.hand_on(names).await?;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One call, and the pause after it.
+    async fn page(&mut self, pattern: &str, cursor: u64) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
+        let began = Instant::now();
+        let call = self
+            .node
+            .observe(self.node.command_timeout(), |mut line| async move {
+                let mut scan = redis::cmd("SCAN");
+                scan.arg(cursor)
+                    .arg("MATCH")
+                    .arg(pattern)
+                    .arg("COUNT")
+                    .arg(COUNT);
+                scan.query_async(&mut line.connection).await
+            });
+        let page = call.await.map_err(Stopped::Missed)?;
+        let took = began.elapsed();
+        self.calls = self.calls.saturating_add(1);
+        self.in_calls += took;
+        // A far-away node is not a busy one: only what the call took beyond the way there and back counts.
+        let at_the_node = took.saturating_sub(self.node.shortest_round_trip());
+        tokio::time::sleep((at_the_node * PAUSE_PER_CALL).max(SHORTEST_PAUSE)).await;
+        Ok(page)
+    }
+
+    async fn hand_on(&mut self, names: Vec<Vec<u8>>) -> Result<(), Stopped> {
+        let mut new = Vec::new();
+        for key in names.into_iter().map(LockKey::new) {
+            if self.names.contains(&key) {
+                continue;
+            }
+            if self.names.len() >= MOST_NAMES {
+                self.beyond += 1;
+                continue;
+            }
+            self.names.insert(key.clone());
+            new.push(key);
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.found
+            .send(Scanned::Names(new))
+            .await
+            .map_err(|_| Stopped::NobodyListens)
+    }
+}

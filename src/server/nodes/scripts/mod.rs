@@ -1,0 +1,57 @@
+//! The scripts that run on nodes, one `.lua` file each. A new version of Redis' own commands (`DELEX`, `DELIFEQ`) does
+//! the same for strings, but not everywhere and not for hashes.
+
+use std::sync::LazyLock;
+
+use redis::{FromRedisValue, ParsingError, Script, Value};
+
+/// Sets the lease if the token is the owner's.
+pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));
+
+/// Deletes a string if its value is the expected one.
+pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
+
+/// Deletes Redisson's hash if its only owner is the expected one, and wakes its waiters.
+pub static RELEASE_REDISSON: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
+
+/// What each of the scripts answers.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Told {
+    /// The owner was the expected one, and it is done.
+    Done,
+    /// There is no such key.
+    NotThere,
+    /// Somebody else's; nothing was touched.
+    OtherOwner {
+        /// The first bytes of the value, or the field: another owner's token.
+        value: Vec<u8>,
+        /// What `PTTL` said: negative for a lock without expiry.
+        pttl: i64,
+    },
+    /// The key is of another type; nothing was touched.
+    WrongType {
+        /// The type as `TYPE` names it.
+        type_name: String,
+    },
+}
+
+impl FromRedisValue for Told {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (code, detail, pttl): (i64, Vec<u8>, i64) = redis::from_redis_value(value)?;
+        match code {
+            1 => Ok(Self::Done),
+            0 => Ok(Self::NotThere),
+            -1 => Ok(Self::OtherOwner {
+                value: detail,
+                pttl,
+            }),
+            -2 => Ok(Self::WrongType {
+                type_name: String::from_utf8_lossy(&detail).into_owned(),
+            }),
+            _ => Err(ParsingError::from(format!(
+                "{code} is no answer of these scripts"
+            ))),
+        }
+    }
+}

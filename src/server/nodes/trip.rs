@@ -1,0 +1,150 @@
+//! One round trip of many questions: each answered or refused on its own, with the moment it was at the node.
+
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
+};
+
+use crate::domain::{LockKey, Timestamp};
+use crate::server::clock::Clock;
+
+/// The server's clock for idle times: seconds, modulo 2²⁴.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TouchClock(pub i64);
+
+impl TouchClock {
+    const TURNS_OVER_AT: i64 = 1 << 24;
+
+    /// Seconds from `earlier` to this moment, negative if it is the earlier one.
+    pub fn seconds_since(self, earlier: Self) -> i64 {
+        let turn = Self::TURNS_OVER_AT;
+        (self.0 - earlier.0 + turn / 2).rem_euclid(turn) - turn / 2
+    }
+
+    /// The moment `idle` seconds ago.
+    pub fn before(self, idle: i64) -> Self {
+        Self((self.0 - idle).rem_euclid(Self::TURNS_OVER_AT))
+    }
+}
+
+/// Questions for one round trip.
+pub struct Questions {
+    pipeline: Pipeline,
+    with_touch_clock: bool,
+}
+
+impl Questions {
+    /// None yet. The server's clock for idle times is asked first where it is wanted.
+    pub fn new(with_touch_clock: bool) -> Self {
+        let mut pipeline = Pipeline::new();
+        pipeline.ignore_errors();
+        if with_touch_clock {
+            pipeline.cmd("INFO").arg("server");
+        }
+        Self {
+            pipeline,
+            with_touch_clock,
+        }
+    }
+
+    /// Adds a question about a key.
+    pub fn ask(&mut self, words: &[&str], key: &LockKey) {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command.arg(key.as_bytes());
+        self.pipeline.add_command(command);
+    }
+
+    /// Adds arguments behind the key.
+    pub fn with(&mut self, arguments: &[&str]) {
+        for argument in arguments {
+            self.pipeline.arg(argument);
+        }
+    }
+
+    /// Sends them all and waits for all answers.
+    pub async fn send(
+        self,
+        connection: &mut MultiplexedConnection,
+        clock: &Clock,
+    ) -> RedisResult<Trip> {
+        let (sent_at, sent) = (clock.now(), Instant::now());
+        let answers: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
+            Vec::new()
+        } else {
+            self.pipeline.query_async(connection).await?
+        };
+        let took = sent.elapsed();
+        let mut answers = answers.into_iter();
+        let touch_clock = if self.with_touch_clock {
+            answers.next().and_then(touch_clock)
+        } else {
+            None
+        };
+        Ok(Trip {
+            answers,
+            at: sent_at.plus(took / 2),
+            took,
+            touch_clock,
+        })
+    }
+}
+
+/// The answers of one round trip.
+pub struct Trip {
+    answers: std::vec::IntoIter<RedisResult<Value>>,
+    /// The middle of the round trip, on our clock.
+    pub at: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+    /// What the server's clock for idle times showed, where it was asked and may be.
+    pub touch_clock: Option<TouchClock>,
+}
+
+impl Trip {
+    /// The next answer. An error of the node as a whole ends the trip.
+    pub fn answer<T: FromRedisValue>(&mut self) -> RedisResult<RedisResult<T>> {
+        match self.answers.next() {
+            Some(Ok(value)) => Ok(redis::from_redis_value(value).map_err(RedisError::from)),
+            Some(Err(error)) if is_about_one_key(&error) => Ok(Err(error)),
+            Some(Err(error)) => Err(error),
+            None => Err(RedisError::from((
+                ErrorKind::UnexpectedReturnType,
+                "fewer answers than questions",
+            ))),
+        }
+    }
+}
+
+/// Missing permission for a key or command, another type than expected: the other answers are as good as ever.
+fn is_about_one_key(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::NoPerm) => true,
+        ErrorKind::Extension => error.code() == Some("WRONGTYPE"),
+        _ => false,
+    }
+}
+
+fn touch_clock(answer: RedisResult<Value>) -> Option<TouchClock> {
+    let info: String = redis::from_redis_value(answer.ok()?).ok()?;
+    info.lines()
+        .find_map(|line| line.trim_end().strip_prefix("lru_clock:")?.parse().ok())
+        .map(TouchClock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_touches_turns_over_without_a_jump() {
+        let (before, after) = (TouchClock((1 << 24) - 1), TouchClock(1));
+        assert_eq!(after.seconds_since(before), 2);
+        assert_eq!(before.seconds_since(after), -2);
+        assert_eq!(after.before(2), before);
+    }
+}

@@ -1,0 +1,1 @@
+//! Locking on real nodes.

@@ -1,0 +1,31 @@
+//! What tests stand on: real Redis servers, and waiting for what other processes do.
+
+pub mod console;
+pub mod fake_servers;
+pub mod keys;
+pub mod redis_nodes;
+
+use std::time::{Duration, Instant};
+
+/// How long anything that should happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Asks again and again until there is an answer.
+pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Asks again and again until it is so.
+pub async fn eventually_is(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    eventually(what, async || is_so().await.then_some(())).await;
+}

@@ -1,0 +1,245 @@
+//! Real `redis-server` children on loopback ports of their own; they die with the test.
+
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use lockkeeper::domain::NodeView;
+use lockkeeper::server::clock::Clock;
+use lockkeeper::server::config::{GroupConfig, RedisUrl};
+use lockkeeper::server::nodes::Group;
+use redis::aio::MultiplexedConnection;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::eventually;
+
+/// One server.
+pub struct RedisNode {
+    port: u16,
+    folder: TempDir,
+    arguments: Vec<String>,
+    password: Option<String>,
+    child: Child,
+}
+
+impl RedisNode {
+    /// Starts an empty server.
+    pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts an empty server with more arguments, such as `--requirepass`.
+    pub async fn start_with(arguments: &[&str]) -> Self {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let asks_for = arguments
+            .iter()
+            .position(|argument| argument == "--requirepass");
+        let password = asks_for.and_then(|at| arguments.get(at + 1)).cloned();
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let child = spawn(port, &folder, &arguments);
+        let mut node = Self {
+            port,
+            folder,
+            arguments,
+            password,
+            child,
+        };
+        node.answers().await;
+        node
+    }
+
+    /// Its URL, password included.
+    pub fn url(&self) -> RedisUrl {
+        let credentials = self
+            .password
+            .as_ref()
+            .map(|password| format!(":{password}@"))
+            .unwrap_or_default();
+        url(&format!("redis://{credentials}127.0.0.1:{}", self.port))
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A client of its own, as another program would have it.
+    pub async fn client(&self) -> MultiplexedConnection {
+        redis::Client::open(self.url().connection().clone())
+            .unwrap()
+            .get_multiplexed_async_connection()
+            .await
+            .unwrap()
+    }
+
+    /// Ends it as a power cut would.
+    pub async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Makes it hang: it keeps its connections and answers nothing.
+    pub async fn stop(&self) {
+        self.signal("-STOP").await;
+    }
+
+    /// Lets it go on.
+    pub async fn go_on(&self) {
+        self.signal("-CONT").await;
+    }
+
+    /// Kills it and starts it without data on the same port.
+    pub async fn restart_empty(&mut self) {
+        let _it_may_be_dead_already = self.child.kill().await;
+        self.child = spawn(self.port, &self.folder, &self.arguments);
+        self.answers().await;
+    }
+
+    async fn signal(&self, signal: &str) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .await
+                .unwrap()
+                .success()
+        );
+    }
+
+    async fn answers(&mut self) {
+        let pid = self.child.id().unwrap();
+        eventually("redis-server answers", async || {
+            assert!(
+                self.child.try_wait().unwrap().is_none(),
+                "redis-server ended at once"
+            );
+            let client = redis::Client::open(self.url().connection().clone()).unwrap();
+            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+            let info: String = redis::cmd("INFO")
+                .arg("server")
+                .query_async(&mut connection)
+                .await
+                .ok()?;
+            // Not another test's server that took the port first.
+            assert!(
+                info.contains(&format!("process_id:{pid}\r\n")),
+                "the port was taken"
+            );
+            Some(())
+        })
+        .await;
+    }
+}
+
+/// Several independent servers.
+pub struct RedisNodes(pub Vec<RedisNode>);
+
+impl RedisNodes {
+    /// Starts `n` empty servers.
+    pub async fn start(n: usize) -> Self {
+        Self(futures::future::join_all((0..n).map(|_| RedisNode::start())).await)
+    }
+
+    /// The configuration of a group of all of them.
+    pub fn config(&self) -> GroupConfig {
+        GroupConfig::new("orders", self.urls())
+    }
+
+    /// A group of all of them, up.
+    pub async fn group(&self) -> TestGroup {
+        let group = TestGroup::start(self.config());
+        group.is_up().await;
+        group
+    }
+}
+
+/// A group whose supervisors end with the test.
+pub struct TestGroup {
+    group: Arc<Group>,
+    _stops_when_dropped: DropGuard,
+}
+
+impl std::ops::Deref for TestGroup {
+    type Target = Arc<Group>;
+
+    fn deref(&self) -> &Arc<Group> {
+        &self.group
+    }
+}
+
+impl TestGroup {
+    /// Starts it.
+    pub fn start(config: GroupConfig) -> Self {
+        let stop = CancellationToken::new();
+        let group = Group::start(config, Clock::real(), stop.clone());
+        Self {
+            group,
+            _stops_when_dropped: stop.drop_guard(),
+        }
+    }
+
+    /// Waits until every node is up.
+    pub async fn is_up(&self) {
+        for n in 0..self.config.nodes.len() {
+            self.node_is(n, |view| view.state == lockkeeper::domain::NodeState::Up)
+                .await;
+        }
+    }
+
+    /// Waits until the `n`th node is as wanted.
+    pub async fn node_is(&self, n: usize, wanted: impl Fn(&NodeView) -> bool) -> NodeView {
+        eventually("the node's state", async || {
+            self.nodes().into_iter().nth(n).filter(&wanted)
+        })
+        .await
+    }
+}
+
+/// A URL that is known to be good.
+pub fn url(text: &str) -> RedisUrl {
+    RedisUrl::parse(text).unwrap()
+}
+
+/// A group of servers that may not even exist.
+pub fn config_of(urls: &[String]) -> GroupConfig {
+    let mut config = GroupConfig::new("orders", urls.iter().map(|text| url(text)));
+    config.command_timeout = Duration::from_millis(500);
+    config
+}
+
+/// A port nobody listens on, and no other test of this run will be given. Below the ports that the system gives out.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn spawn(port: u16, folder: &TempDir, arguments: &[String]) -> Child {
+    Command::new("redis-server")
+        .args([
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            &port.to_string(),
+        ])
+        .arg("--dir")
+        .arg(folder.path())
+        .args(arguments)
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the tests need redis-server on the PATH")
+}
