@@ -19,8 +19,12 @@ pub enum LeaseWords {
 pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
     match lease {
         Lease::Never => LeaseWords::None,
-        Lease::Expires { at, .. } if at > now => LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs())),
-        Lease::Expires { at, .. } if outlives => LeaseWords::Past(span(now.millis_since(at).unsigned_abs())),
+        Lease::Expires { at, .. } if at > now => {
+            LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs()))
+        }
+        Lease::Expires { at, .. } if outlives => {
+            LeaseWords::Past(span(now.millis_since(at).unsigned_abs()))
+        }
         Lease::Expires { .. } => LeaseWords::Over,
     }
 }
@@ -67,7 +71,12 @@ pub fn ago(moment: Timestamp, now: Timestamp) -> String {
 /// The time of day as servers write it, in UTC because that is what logs are in: `03:12:09 UTC`.
 pub fn time_of_day(moment: Timestamp) -> String {
     let seconds = moment.millis().div_euclid(1000).rem_euclid(86_400);
-    format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{:02}:{:02}:{:02} UTC",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// A count that need not be exact when it is large: `9,412`, `412 k`, `1.01 M`.
@@ -83,12 +92,20 @@ pub fn count(n: u64) -> String {
 
 /// A count with its noun: `1 node`, `3 nodes`.
 pub fn counted(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
 }
 
 /// A round trip in milliseconds: `0.38 ms`, `12 ms`.
 pub fn latency(ms: f64) -> String {
-    if ms < 10.0 { format!("{ms:.2} ms") } else { format!("{ms:.0} ms") }
+    if ms < 10.0 {
+        format!("{ms:.2} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
 }
 
 /// The difference between two clocks: `+3 ms`, `−1.2 s`.
@@ -106,14 +123,15 @@ pub fn visible(text: &str) -> String {
     if !text.chars().any(hidden) {
         return text.to_owned();
     }
-    text.chars().fold(String::with_capacity(text.len() + 8), |mut out, c| {
-        if hidden(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-        out
-    })
+    text.chars()
+        .fold(String::with_capacity(text.len() + 8), |mut out, c| {
+            if hidden(c) {
+                out.extend(c.escape_default());
+            } else {
+                out.push(c);
+            }
+            out
+        })
 }
 
 /// A text of at most about `most` characters: the middle of a longer one is left out, its ends stay.
@@ -141,19 +159,37 @@ mod tests {
 
     #[test]
     fn a_countdown_shows_zero_only_when_it_is_over() {
-        for (ms, words) in [(26_000, "00:26"), (25_001, "00:26"), (1, "00:01"), (0, "00:00"), (25_920_000, "7 h 12 min")] {
+        for (ms, words) in [
+            (26_000, "00:26"),
+            (25_001, "00:26"),
+            (1, "00:01"),
+            (0, "00:00"),
+            (25_920_000, "7 h 12 min"),
+        ] {
             assert_eq!(countdown(ms), words);
         }
     }
 
     #[test]
     fn spans_and_ages_are_read_at_a_glance() {
-        let spans = [(350, "350 ms"), (1_000, "1 s"), (1_250, "1.2 s"), (59_999, "59 s"), (120_000, "2 min"), (252_000, "4 min 12 s")];
+        let spans = [
+            (350, "350 ms"),
+            (1_000, "1 s"),
+            (1_250, "1.2 s"),
+            (59_999, "59 s"),
+            (120_000, "2 min"),
+            (252_000, "4 min 12 s"),
+        ];
         for (ms, words) in spans {
             assert_eq!(span(ms), words);
         }
         let now = Timestamp::from_millis(1_000_000_000);
-        for (ms, words) in [(240, "0.2 s ago"), (12_000, "12 s ago"), (125_000, "2 min ago"), (-50, "0.0 s ago")] {
+        for (ms, words) in [
+            (240, "0.2 s ago"),
+            (12_000, "12 s ago"),
+            (125_000, "2 min ago"),
+            (-50, "0.0 s ago"),
+        ] {
             assert_eq!(ago(now.plus_millis(-ms), now), words);
         }
     }
@@ -162,7 +198,10 @@ mod tests {
     fn a_lease_says_whether_it_runs_is_over_or_outlived() {
         let now = Timestamp::from_millis(10_000_000);
         assert_eq!(lease(Lease::Never, false, now), LeaseWords::None);
-        assert_eq!(lease(Lease::until(now.plus_millis(9_000), now), false, now), LeaseWords::Left("00:09".into()));
+        assert_eq!(
+            lease(Lease::until(now.plus_millis(9_000), now), false, now),
+            LeaseWords::Left("00:09".into())
+        );
         assert_eq!(lease(Lease::until(now, now), false, now), LeaseWords::Over);
         let past = Lease::until(now.plus_millis(-1_200_000), now);
         assert_eq!(lease(past, true, now), LeaseWords::Past("20 min".into()));
@@ -170,7 +209,13 @@ mod tests {
 
     #[test]
     fn counts_are_short() {
-        for (n, words) in [(7, "7"), (9_412, "9,412"), (412_000, "412 k"), (1_010_000, "1.01 M"), (250_000_000, "250 M")] {
+        for (n, words) in [
+            (7, "7"),
+            (9_412, "9,412"),
+            (412_000, "412 k"),
+            (1_010_000, "1.01 M"),
+            (250_000_000, "250 M"),
+        ] {
             assert_eq!(count(n), words);
         }
     }
@@ -178,7 +223,10 @@ mod tests {
     #[test]
     fn long_names_keep_both_ends() {
         assert_eq!(shorten("lock:short", 20), "lock:short");
-        assert_eq!(shorten("lock:invoice:2026-11-20:customer-1842", 17), "lock:inv…mer-1842");
+        assert_eq!(
+            shorten("lock:invoice:2026-11-20:customer-1842", 17),
+            "lock:inv…mer-1842"
+        );
         assert_eq!(shorten("🔒🔒🔒🔒🔒🔒", 3), "🔒…🔒");
     }
 
@@ -190,6 +238,9 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_in_utc() {
-        assert_eq!(time_of_day(Timestamp::from_millis(1_795_200_485_556)), "18:48:05 UTC");
+        assert_eq!(
+            time_of_day(Timestamp::from_millis(1_795_200_485_556)),
+            "18:48:05 UTC"
+        );
     }
 }

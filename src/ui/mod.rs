@@ -44,11 +44,6 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
     }
 }
 
-/// The document around the console.
-pub fn shell(options: LeptosOptions) -> impl IntoView {
-    view! { <!DOCTYPE html><html lang="en"><head><HydrationScripts options/></head><body><App/></body></html> }
-}
-
 /// The console.
 #[component]
 pub fn App() -> impl IntoView {

@@ -15,6 +15,7 @@ pub fn lock(id: &LockId) -> String {
     let key = id.key.encoded();
     match key.as_str() {
         // Browsers take `.` and `..` (and `%2E`) out of a path before anybody sees them, so these two names go into the query.
+        "" => format!("/groups/{group}/locks"),
         "." | ".." => format!("/groups/{group}/locks?key={key}"),
         _ => format!("/groups/{group}/locks/{key}"),
     }
@@ -22,7 +23,11 @@ pub fn lock(id: &LockId) -> String {
 
 /// The address in the API where a lock is released by force.
 pub fn force_release(id: &LockId) -> String {
-    format!("/api/v1/groups/{}/locks/{}/force-release", segment(&id.group), id.key.encoded())
+    format!(
+        "/api/v1/groups/{}/locks/{}/force-release",
+        segment(&id.group),
+        id.key.encoded()
+    )
 }
 
 /// The stream of changes after a position.
@@ -71,22 +76,45 @@ mod tests {
 
     #[test]
     fn a_path_names_exactly_one_lock() {
-        for key in ["lock:a/b", "%41", "", ".", "..", "it's \"quoted\"", "🔒", "<b>", "locks", "/locks/"] {
-            let id = LockId { group: "orders".into(), key: key.into() };
+        for key in [
+            "lock:a/b",
+            "%41",
+            "",
+            ".",
+            "..",
+            "it's \"quoted\"",
+            "🔒",
+            "<b>",
+            "locks",
+            "/locks/",
+        ] {
+            let id = LockId {
+                group: "orders".into(),
+                key: key.into(),
+            };
             assert_eq!(round_trip(&id), Some(id.clone()), "{}", lock(&id));
         }
     }
 
     #[test]
     fn the_empty_name_may_end_in_a_slash_or_not() {
-        let empty = LockId { group: "g".into(), key: "".into() };
+        let empty = LockId {
+            group: "g".into(),
+            key: "".into(),
+        };
         assert_eq!(parse_lock("/groups/g/locks/", ""), Some(empty.clone()));
         assert_eq!(parse_lock("/groups/g/locks", ""), Some(empty));
     }
 
     #[test]
     fn other_paths_name_no_lock() {
-        for path in ["/", "/nodes", "/groups/g", "/groups/g/locksmith", "/groups/g/locks/%f"] {
+        for path in [
+            "/",
+            "/nodes",
+            "/groups/g",
+            "/groups/g/locksmith",
+            "/groups/g/locks/%f",
+        ] {
             assert_eq!(parse_lock(path, ""), None, "{path}");
         }
     }

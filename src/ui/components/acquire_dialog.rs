@@ -19,18 +19,33 @@ pub fn AcquireDialog(
     #[prop(into)]
     on_acquired: Callback<Mine>,
 ) -> impl IntoView {
-    let content = Callback::new(move |handle: DialogHandle| view! { <AcquireForm handle on_acquired /> }.into_any());
+    let content = Callback::new(move |handle: DialogHandle| {
+        view! { <AcquireForm handle on_acquired /> }.into_any()
+    });
     view! { <Dialog open labelled_by="acquire-title" children=content /> }
 }
 
 /// A unit of time that a lease is given in.
-const UNITS: [(&str, &str, f64); 3] = [("ms", "milliseconds", 1.0), ("s", "seconds", 1_000.0), ("min", "minutes", 60_000.0)];
+const UNITS: [(&str, &str, f64); 3] = [
+    ("ms", "milliseconds", 1.0),
+    ("s", "seconds", 1_000.0),
+    ("min", "minutes", 60_000.0),
+];
 
 #[component]
 fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoView {
     let live = Live::expect();
-    let groups = live.with_groups(|groups| groups.iter().map(|group| (group.name.clone(), group.read_only)).collect::<Vec<_>>());
-    let first = groups.iter().find(|(_, read_only)| !read_only).map(|(name, _)| name.clone()).unwrap_or_default();
+    let groups = live.with_groups(|groups| {
+        groups
+            .iter()
+            .map(|group| (group.name.clone(), group.read_only))
+            .collect::<Vec<_>>()
+    });
+    let first = groups
+        .iter()
+        .find(|(_, read_only)| !read_only)
+        .map(|(name, _)| name.clone())
+        .unwrap_or_default();
     let group = RwSignal::new(first.clone());
     let key = RwSignal::new(suggestion(live, &first));
     let amount = RwSignal::new("30".to_owned());
@@ -63,7 +78,9 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     });
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
-        let Some(ttl_ms) = ttl_ms().filter(|_| why_not.with_untracked(Option::is_none)) else { return };
+        let Some(ttl_ms) = ttl_ms().filter(|_| why_not.with_untracked(Option::is_none)) else {
+            return;
+        };
         sending.set(true);
         fault.set(None);
         spawn_local(async move {
@@ -178,7 +195,10 @@ const FIELDS: [&str; 4] = ["group", "key", "ttl_ms", "label"];
 
 /// A name that the group's own patterns will find, so that a test lock shows up in the table.
 fn suggestion(live: Live, group: &str) -> String {
-    let patterns = live.group(group).map(|group| group.coverage.patterns).unwrap_or_default();
+    let patterns = live
+        .group(group)
+        .map(|group| group.coverage.patterns)
+        .unwrap_or_default();
     let prefix = patterns.iter().find_map(|pattern| {
         let prefix = pattern.strip_suffix('*')?;
         (!prefix.is_empty() && !prefix.contains(['*', '?', '[', '\\'])).then(|| prefix.to_owned())
@@ -191,7 +211,11 @@ fn in_ms(amount: &str, unit: &str) -> Option<u64> {
     let amount: f64 = amount.trim().replace(',', ".").parse().ok()?;
     let (_, _, factor) = UNITS.into_iter().find(|(short, _, _)| *short == unit)?;
     let ms = (amount * factor).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked"
+    )]
     (1.0..=9e15).contains(&ms).then_some(ms as u64)
 }
 

@@ -17,7 +17,11 @@ pub fn Banners() -> impl IntoView {
     });
     let dark = Memo::new(move |_| {
         live.with_groups(|groups| {
-            groups.iter().filter(|group| group.nodes_up() == 0).map(|group| group.name.clone()).collect::<Vec<_>>()
+            groups
+                .iter()
+                .filter(|group| group.nodes_up() == 0)
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
         })
     });
     view! {
@@ -45,7 +49,12 @@ pub fn Banners() -> impl IntoView {
 }
 
 fn age(live: Live, since: crate::domain::Timestamp) -> String {
-    format!("for {}", format::span(u64::try_from(live.now.get().since(since).as_millis() / 1000 * 1000).unwrap_or(0)))
+    format!(
+        "for {}",
+        format::span(
+            u64::try_from(live.now.get().since(since).as_millis() / 1000 * 1000).unwrap_or(0)
+        )
+    )
 }
 
 #[component]
@@ -54,9 +63,19 @@ fn Dark(name: String) -> impl IntoView {
     let group = Memo::new(move |_| live.group(&name));
     let told = Memo::new(move |_| group.with(|group| group.as_ref().map(tell)));
     let seen = move || {
-        let heard = group.with(|group| group.as_ref()?.nodes.iter().filter_map(|node| node.heard_at).max());
+        let heard = group.with(|group| {
+            group
+                .as_ref()?
+                .nodes
+                .iter()
+                .filter_map(|node| node.heard_at)
+                .max()
+        });
         match heard {
-            Some(heard) => format!("Its locks are shown as they were {}.", format::ago(heard, live.now.get())),
+            Some(heard) => format!(
+                "Its locks are shown as they were {}.",
+                format::ago(heard, live.now.get())
+            ),
             None => "Its locks have not been seen yet.".to_owned(),
         }
     };
@@ -78,7 +97,9 @@ fn Dark(name: String) -> impl IntoView {
 
 fn tell(group: &GroupView) -> (String, String) {
     let since = group.nodes.iter().filter_map(|node| node.since).max();
-    let since = since.map(|since| format!(" since {}", format::time_of_day(since))).unwrap_or_default();
+    let since = since
+        .map(|since| format!(" since {}", format::time_of_day(since)))
+        .unwrap_or_default();
     let reasons = group.nodes.iter().map(|node| {
         let word = match node.state {
             NodeState::Up => "up",
@@ -89,5 +110,8 @@ fn tell(group: &GroupView) -> (String, String) {
         format!("{}: {}", node.name, node.reason.as_deref().unwrap_or(word))
     });
     let reasons: Vec<String> = reasons.collect();
-    (format!("Not one node of {} can be asked{since}.", group.name), format!("{}.", reasons.join("; ")))
+    (
+        format!("Not one node of {} can be asked{since}.", group.name),
+        format!("{}.", reasons.join("; ")),
+    )
 }

@@ -23,7 +23,11 @@ pub fn CopyToken(
     // A token that was taken and could not be copied waits here for another press: there is no second one.
     let token = StoredValue::new(None::<String>);
     let node = NodeRef::<html::Span>::new();
-    let why_not = Signal::derive(move || taken.get().then(|| "The token was handed out; it is handed out once".to_owned()));
+    let why_not = Signal::derive(move || {
+        taken
+            .get()
+            .then(|| "The token was handed out; it is handed out once".to_owned())
+    });
     let press = move || {
         let id = id.clone();
         let near = node.get_untracked();
@@ -40,7 +44,10 @@ pub fn CopyToken(
                 taken.set(true);
                 said.set("The token is on the clipboard. Whoever has it can extend and release this lock.".to_owned());
             } else {
-                said.set("This browser does not let the page copy. Allow it, then press again.".to_owned());
+                said.set(
+                    "This browser does not let the page copy. Allow it, then press again."
+                        .to_owned(),
+                );
             }
         });
     };

@@ -18,7 +18,10 @@ pub fn FaultNotice(
     retry: Option<Callback<()>>,
 ) -> impl IntoView {
     let tone = match fault {
-        Fault::Held { .. } | Fault::NotHeld { .. } | Fault::NotObserved { .. } | Fault::Impossible { .. } => Tone::Warn,
+        Fault::Held { .. }
+        | Fault::NotHeld { .. }
+        | Fault::NotObserved { .. }
+        | Fault::Impossible { .. } => Tone::Warn,
         Fault::BadRequest { .. }
         | Fault::ConfirmRequired { .. }
         | Fault::Forbidden { .. }
@@ -54,19 +57,34 @@ pub fn FaultNotice(
 pub fn sentence(fault: &Fault) -> String {
     let text = fault.to_string();
     let mut chars = text.chars();
-    let first: String = chars.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let first: String = chars
+        .next()
+        .map(|first| first.to_uppercase().collect())
+        .unwrap_or_default();
     let rest = chars.as_str();
-    if text.ends_with('.') { format!("{first}{rest}") } else { format!("{first}{rest}.") }
+    if text.ends_with('.') {
+        format!("{first}{rest}")
+    } else {
+        format!("{first}{rest}.")
+    }
 }
 
 /// What a person in front of a page can do; what scripts are told speaks of fields and URLs.
 fn advice(fault: &Fault) -> &'static str {
     match fault {
-        Fault::Held { .. } => "Nothing was changed. Wait for its lease to end, or look at who holds it.",
+        Fault::Held { .. } => {
+            "Nothing was changed. Wait for its lease to end, or look at who holds it."
+        }
         Fault::ConfirmRequired { .. } => "Type the lock's name to confirm. Nothing was changed.",
-        Fault::UnknownGroup { .. } => "The configuration may have changed since this page was opened.",
-        Fault::NotObserved { .. } => "That is what the nodes show; an observer cannot prove that nobody relies on it.",
-        Fault::NotHeld { .. } => "It expired or was released before this arrived. Nothing was changed.",
+        Fault::UnknownGroup { .. } => {
+            "The configuration may have changed since this page was opened."
+        }
+        Fault::NotObserved { .. } => {
+            "That is what the nodes show; an observer cannot prove that nobody relies on it."
+        }
+        Fault::NotHeld { .. } => {
+            "It expired or was released before this arrived. Nothing was changed."
+        }
         Fault::OwnerChanged { .. } => "Look at the lock again before you decide.",
         Fault::BadRequest { .. }
         | Fault::Impossible { .. }
@@ -86,8 +104,15 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         _ => None,
     };
     let lease = match fault {
-        Fault::Held { lease_ms: Some(left), .. } => Some(format!(", for another {}", format::span(*left))),
-        Fault::Held { owner: Some(_), lease_ms: None, .. } => Some(", without an end of its own".to_owned()),
+        Fault::Held {
+            lease_ms: Some(left),
+            ..
+        } => Some(format!(", for another {}", format::span(*left))),
+        Fault::Held {
+            owner: Some(_),
+            lease_ms: None,
+            ..
+        } => Some(", without an end of its own".to_owned()),
         _ => None,
     };
     let acts = match fault {

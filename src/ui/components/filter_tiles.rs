@@ -5,18 +5,18 @@ use leptos::prelude::*;
 use crate::domain::{Flag, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::query::{Filter, Query};
+use crate::ui::query::{Only, Query};
 
-const TILES: [(Filter, Tone); 9] = [
-    (Filter::All, Tone::Plain),
-    (Filter::Attention, Tone::Alarm),
-    (Filter::Verdict(Verdict::Held), Tone::Good),
-    (Filter::Flag(Flag::Contended), Tone::Warn),
-    (Filter::Flag(Flag::AtRisk), Tone::Warn),
-    (Filter::Flag(Flag::Split), Tone::Alarm),
-    (Filter::Flag(Flag::NoExpiry), Tone::Alarm),
-    (Filter::Verdict(Verdict::Partial), Tone::Warn),
-    (Filter::Verdict(Verdict::Unknown), Tone::Unsure),
+const TILES: [(Only, Tone); 9] = [
+    (Only::Everything, Tone::Plain),
+    (Only::Attention, Tone::Alarm),
+    (Only::Verdict(Verdict::Held), Tone::Good),
+    (Only::Flag(Flag::Contended), Tone::Warn),
+    (Only::Flag(Flag::AtRisk), Tone::Warn),
+    (Only::Flag(Flag::Split), Tone::Alarm),
+    (Only::Flag(Flag::NoExpiry), Tone::Alarm),
+    (Only::Verdict(Verdict::Partial), Tone::Warn),
+    (Only::Verdict(Verdict::Unknown), Tone::Unsure),
 ];
 
 /// The counts, each of which filters the table.
@@ -27,10 +27,10 @@ pub fn FilterTiles(
 ) -> impl IntoView {
     let live = Live::expect();
     let counts = Memo::new(move |_| {
-        let query = query.get();
+        let about = query.with(Query::filter);
         live.with_locks(|locks| {
             let mut counts = [0_u32; TILES.len()];
-            for lock in locks.values().filter(|lock| query.is_about(lock)) {
+            for lock in locks.values().filter(|lock| about.matches(lock)) {
                 for (count, (filter, _)) in counts.iter_mut().zip(TILES) {
                     *count += u32::from(filter.admits(lock));
                 }
@@ -53,15 +53,25 @@ pub fn FilterTiles(
 }
 
 #[component]
-fn Tile(query: Memo<Query>, filter: Filter, tone: Tone, count: Memo<u32>) -> impl IntoView {
-    let current = Memo::new(move |_| query.with(|query| query.show == filter));
+fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl IntoView {
+    let current = Memo::new(move |_| query.with(|query| query.only == filter));
     // A second press on a filter takes it away again.
     let href = Signal::derive(move || {
-        let next = if current.get() { Filter::All } else { filter };
-        query.with(|query| query.showing(next).path())
+        let next = if current.get() {
+            Only::Everything
+        } else {
+            filter
+        };
+        query.with(|query| query.with_only(next).path())
     });
     // Colour is spent on what needs a person: a count of nothing has none.
-    let colour = move || if count.get() == 0 || tone == Tone::Good { "text-ink" } else { tone.text() };
+    let colour = move || {
+        if count.get() == 0 || tone == Tone::Good {
+            "text-ink"
+        } else {
+            tone.text()
+        }
+    };
     view! {
         <Link
             href

@@ -24,7 +24,10 @@ impl Run {
     pub fn of(lock: &Lock) -> Self {
         Self {
             lease: lock.lease,
-            began: lock.renewals.last_at.map_or(lock.acquired_at, |renewed| renewed.max(lock.acquired_at)),
+            began: lock
+                .renewals
+                .last_at
+                .map_or(lock.acquired_at, |renewed| renewed.max(lock.acquired_at)),
             outlives: lock.format == Format::LegacyTimestamp,
             at_risk: lock.has(Flag::AtRisk),
         }
@@ -32,9 +35,17 @@ impl Run {
 
     /// How much of the lease is left, from 0 to 100.
     pub fn percent_left(&self, now: Timestamp) -> u64 {
-        let Lease::Expires { at, .. } = self.lease else { return 100 };
+        let Lease::Expires { at, .. } = self.lease else {
+            return 100;
+        };
         let whole = at.millis_since(self.began).max(1).unsigned_abs();
-        (self.lease.remaining_ms(now).unwrap_or(0).saturating_mul(100) / whole).min(100)
+        (self
+            .lease
+            .remaining_ms(now)
+            .unwrap_or(0)
+            .saturating_mul(100)
+            / whole)
+            .min(100)
     }
 }
 
@@ -56,11 +67,20 @@ pub fn LeaseBar(
     let text = move || match words() {
         _ if gone.get() => ("–".to_owned(), "text-muted"),
         LeaseWords::None => ("none".to_owned(), "text-alarm"),
-        LeaseWords::Left(left) => (left, if run.with(|run| run.at_risk) { "text-warn" } else { "text-ink" }),
+        LeaseWords::Left(left) => (
+            left,
+            if run.with(|run| run.at_risk) {
+                "text-warn"
+            } else {
+                "text-ink"
+            },
+        ),
         LeaseWords::Over => ("over".to_owned(), "text-muted"),
         LeaseWords::Past(since) => (format!("past its time {since}"), "text-alarm"),
     };
-    let counts = Memo::new(move |_| !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over));
+    let counts = Memo::new(move |_| {
+        !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
+    });
     let left = Memo::new(move |_| run.with(|run| run.percent_left(live.now.get())));
     // Which renewal this is, so that each one flashes once and the first sight of a lock does not.
     let renewal = Memo::new(move |before: Option<&(Timestamp, u32)>| {
@@ -72,7 +92,11 @@ pub fn LeaseBar(
         }
     });
     let fill = move || {
-        let colour = if run.with(|run| run.at_risk) { "fill-warn" } else { "fill-held" };
+        let colour = if run.with(|run| run.at_risk) {
+            "fill-warn"
+        } else {
+            "fill-held"
+        };
         match renewal.get().1 {
             0 => colour.to_owned(),
             count if count % 2 == 0 => format!("{colour} renewed-even"),

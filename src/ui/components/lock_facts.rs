@@ -28,7 +28,11 @@ pub fn LockFacts(
     let shared = Memo::new(move |_| lock.with(|lock| lock.mode == Mode::Shared));
     let last = Memo::new(move |_| lock.with(|lock| lock.observed_at));
     let held = move || {
-        let until = if gone.get() { last.get() } else { live.now.get() };
+        let until = if gone.get() {
+            last.get()
+        } else {
+            live.now.get()
+        };
         format::clock(u64::try_from(until.since(since.get().0).as_millis()).unwrap_or(u64::MAX))
     };
     view! {
@@ -66,8 +70,13 @@ fn Note(children: Children) -> impl IntoView {
 
 #[component]
 fn OwnerFact(owner: Owner) -> impl IntoView {
-    let label = owner.label.as_deref().map_or_else(|| "no readable part".to_owned(), format::visible);
-    let holds = owner.holds.map(|holds| format!("holds it {}", format::counted(holds as usize, "time")));
+    let label = owner
+        .label
+        .as_deref()
+        .map_or_else(|| "no readable part".to_owned(), format::visible);
+    let holds = owner
+        .holds
+        .map(|holds| format!("holds it {}", format::counted(holds as usize, "time")));
     view! {
         <span class="block wrap-anywhere">
             <bdi>{label}</bdi>
@@ -81,14 +90,22 @@ fn meaning((since, is): (Timestamp, AcquiredAt)) -> String {
     let at = format::time_of_day(since);
     match is {
         AcquiredAt::FirstSeen => format!("first seen at {at}; an earlier start cannot be excluded"),
-        AcquiredAt::Claimed => format!("since {at} by the owner's own time stamp: when it asked for the lock"),
+        AcquiredAt::Claimed => {
+            format!("since {at} by the owner's own time stamp: when it asked for the lock")
+        }
     }
 }
 
 /// How often a lock was renewed, in words: `24 seen, every 10 s, the last 3 s ago`.
 pub fn renewed(renewals: &Renewals, now: Timestamp) -> String {
-    let every = renewals.every_ms.map(|ms| format!(", every {}", format::span(ms))).unwrap_or_default();
-    let last = renewals.last_at.map(|last| format!(", the last {}", format::ago(last, now))).unwrap_or_default();
+    let every = renewals
+        .every_ms
+        .map(|ms| format!(", every {}", format::span(ms)))
+        .unwrap_or_default();
+    let last = renewals
+        .last_at
+        .map(|last| format!(", the last {}", format::ago(last, now)))
+        .unwrap_or_default();
     match renewals.count {
         0 => "none seen".to_owned(),
         count => format!("{count} seen{every}{last}"),
@@ -107,6 +124,13 @@ fn contention(evidence: &[Evidence]) -> String {
     if evidence.is_empty() {
         return "not observed".to_owned();
     }
-    let figures = evidence.iter().map(|sign| format!("{} {} (last {})", sign.value, sign.kind, format::span(sign.window_ms)));
+    let figures = evidence.iter().map(|sign| {
+        format!(
+            "{} {} (last {})",
+            sign.value,
+            sign.kind,
+            format::span(sign.window_ms)
+        )
+    });
     figures.collect::<Vec<_>>().join(", ")
 }

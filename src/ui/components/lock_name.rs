@@ -67,7 +67,10 @@ impl Beginnings {
     /// How many bytes of this name other names share.
     pub fn shared(&self, key: &LockKey) -> usize {
         let text = key.text();
-        text.rmatch_indices([':', '/']).map(|(at, _)| at + 1).find(|end| self.0.contains_key(&text[..*end])).unwrap_or(0)
+        text.rmatch_indices([':', '/'])
+            .map(|(at, _)| at + 1)
+            .find(|end| self.0.contains_key(&text[..*end]))
+            .unwrap_or(0)
     }
 }
 
@@ -77,10 +80,25 @@ mod tests {
 
     #[test]
     fn the_longest_shared_beginning_is_dimmed() {
-        let keys: Vec<LockKey> = ["lock:invoice:1", "lock:invoice:2", "lock:payout:eu", "other"].map(LockKey::from).to_vec();
+        let keys: Vec<LockKey> = [
+            "lock:invoice:1",
+            "lock:invoice:2",
+            "lock:payout:eu",
+            "other",
+        ]
+        .map(LockKey::from)
+        .to_vec();
         let beginnings = Beginnings::of(keys.iter());
         let shared: Vec<usize> = keys.iter().map(|key| beginnings.shared(key)).collect();
-        assert_eq!(shared, ["lock:invoice:".len(), "lock:invoice:".len(), "lock:".len(), 0]);
+        assert_eq!(
+            shared,
+            [
+                "lock:invoice:".len(),
+                "lock:invoice:".len(),
+                "lock:".len(),
+                0
+            ]
+        );
     }
 
     #[test]

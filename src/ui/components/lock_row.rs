@@ -32,7 +32,10 @@ pub fn LockRow(
     });
     let now = Memo::new({
         let id = id.clone();
-        move |before: Option<&Lock>| live.lock(&id).unwrap_or_else(|| before.unwrap_or(&lock).clone())
+        move |before: Option<&Lock>| {
+            live.lock(&id)
+                .unwrap_or_else(|| before.unwrap_or(&lock).clone())
+        }
     });
     let verdict = Memo::new(move |_| now.with(|lock| lock.verdict));
     let flags = Memo::new(move |_| now.with(telling_flags));

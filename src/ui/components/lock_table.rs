@@ -10,10 +10,11 @@ use leptos_router::hooks::use_navigate;
 use super::coverage::WhatWasScanned;
 use super::lock_name::Beginnings;
 use super::lock_row::LockRow;
-use crate::domain::{Lock, LockId};
+use crate::domain::LockId;
+use crate::domain::listing::{Order, Sort};
 use crate::ui::kit::{Button, Empty, Icon, Link, Sign, Variant};
 use crate::ui::live::{Freshness, Live};
-use crate::ui::query::{Query, Sort};
+use crate::ui::query::Query;
 
 /// More rows than this are counted, not drawn.
 const MOST: usize = 500;
@@ -44,16 +45,23 @@ pub fn LockTable(
     let touched = RwSignal::new(None);
     // Rows never jump under the pointer: the order holds while somebody points at the table or moves through it.
     let holding = Memo::new(move |_| {
-        touched.get().is_some_and(|at| live.now.get().since(at).as_millis() < u128::from(HOLD_MS))
+        touched
+            .get()
+            .is_some_and(|at| live.now.get().since(at).as_millis() < u128::from(HOLD_MS))
     });
-    let listing = Memo::new(move |before: Option<&Listing>| list(live, query.get(), holding.get(), before));
+    let listing =
+        Memo::new(move |before: Option<&Listing>| list(live, query.get(), holding.get(), before));
     let touch = move || touched.set(Some(live.now.get_untracked()));
     let let_in = move || touched.set(None);
-    let beginnings = Memo::new(move |_| listing.with(|listing| Beginnings::of(listing.ids.iter().map(|id| &id.key))));
+    let beginnings = Memo::new(move |_| {
+        listing.with(|listing| Beginnings::of(listing.ids.iter().map(|id| &id.key)))
+    });
     let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
     let is_empty = Memo::new(move |_| listing.with(|listing| listing.ids.is_empty()));
     let blind = Memo::new(move |_| {
-        let none_up = live.with_groups(|groups| !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0));
+        let none_up = live.with_groups(|groups| {
+            !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
+        });
         none_up || matches!(live.freshness(), Freshness::Stale(_))
     });
 
@@ -112,17 +120,31 @@ pub fn LockTable(
 
 fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Listing {
     live.with_locks(|locks| {
-        let mut wanted: Vec<&Lock> = locks.values().filter(|lock| query.admits(lock)).collect();
-        wanted.sort_by(|a, b| query.compare(a, b));
+        let wanted = query.pick(locks.values());
         let total = wanted.len();
-        let ids: Vec<LockId> = wanted.into_iter().take(MOST).map(|lock| lock.id.clone()).collect();
+        let ids: Vec<LockId> = wanted
+            .into_iter()
+            .take(MOST)
+            .map(|lock| lock.id.clone())
+            .collect();
         match before {
             Some(before) if holding && before.query == query && !before.ids.is_empty() => {
-                let (new, old): (BTreeSet<_>, BTreeSet<_>) = (ids.iter().collect(), before.ids.iter().collect());
+                let (new, old): (BTreeSet<_>, BTreeSet<_>) =
+                    (ids.iter().collect(), before.ids.iter().collect());
                 let waiting = new.symmetric_difference(&old).count();
-                Listing { query, ids: before.ids.clone(), total, waiting }
+                Listing {
+                    query,
+                    ids: before.ids.clone(),
+                    total,
+                    waiting,
+                }
             }
-            Some(_) | None => Listing { query, ids, total, waiting: 0 },
+            Some(_) | None => Listing {
+                query,
+                ids,
+                total,
+                waiting: 0,
+            },
         }
     })
 }
@@ -130,15 +152,15 @@ fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Li
 #[component]
 fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView {
     let navigate = use_navigate();
-    let order = move || query.with(|query| (query.sort == sort).then_some(query.descending));
+    let order = move || query.with(|query| (query.sort == sort).then_some(query.order()));
     let aria = move || match order() {
-        Some(true) => "descending",
-        Some(false) => "ascending",
+        Some(Order::Desc) => "descending",
+        Some(Order::Asc) => "ascending",
         None => "none",
     };
     let sign = move || match order() {
-        Some(true) => Sign::ArrowDown,
-        Some(false) => Sign::ArrowUp,
+        Some(Order::Desc) => Sign::ArrowDown,
+        Some(Order::Asc) => Sign::ArrowUp,
         None => Sign::Sortable,
     };
     view! {
@@ -161,8 +183,17 @@ fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView 
 }
 
 #[component]
-fn Waiting(#[prop(into)] count: Signal<usize>, #[prop(into)] on_let_in: Callback<()>) -> impl IntoView {
-    let words = move || if count.get() == 1 { "1 change waits".to_owned() } else { format!("{} changes wait", count.get()) };
+fn Waiting(
+    #[prop(into)] count: Signal<usize>,
+    #[prop(into)] on_let_in: Callback<()>,
+) -> impl IntoView {
+    let words = move || {
+        if count.get() == 1 {
+            "1 change waits".to_owned()
+        } else {
+            format!("{} changes wait", count.get())
+        }
+    };
     view! {
         <Show when=move || { count.get() > 0 }>
             <div class="absolute end-3 -top-4 z-10 rounded-md shadow-high">
@@ -178,7 +209,7 @@ fn Waiting(#[prop(into)] count: Signal<usize>, #[prop(into)] on_let_in: Callback
 fn Nothing(query: Memo<Query>, on_acquire: Callback<()>) -> impl IntoView {
     move || {
         if query.with(Query::is_filtered) {
-            let all = query.with(|query| Query { sort: query.sort, descending: query.descending, ..Query::default() });
+            let all = query.with(Query::unfiltered);
             view! {
                 <Empty title="No lock matches">
                     <p>"Locks are observed, but none that this search and these filters let through."</p>

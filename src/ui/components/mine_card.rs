@@ -37,8 +37,16 @@ pub fn MineCard(
     let run = Memo::new(move |_| {
         held.with(|mine| {
             let now = mine.acquired_at;
-            let began = mine.expires_at.plus_millis(-i64::try_from(mine.ttl_ms).unwrap_or(0)).max(mine.acquired_at);
-            Run { lease: Lease::until(mine.expires_at, now), began, outlives: false, at_risk: false }
+            let began = mine
+                .expires_at
+                .plus_millis(-i64::try_from(mine.ttl_ms).unwrap_or(0))
+                .max(mine.acquired_at);
+            Run {
+                lease: Lease::until(mine.expires_at, now),
+                began,
+                outlives: false,
+                at_risk: false,
+            }
         })
     });
     let is_over = Memo::new(move |_| held.with(|mine| mine.expires_at <= live.now.get()));
@@ -47,14 +55,31 @@ pub fn MineCard(
         Memo::new(move |_| match live.lock(&id) {
             Some(lock) => {
                 let ours = |node: &&crate::domain::NodeAnswer| {
-                    node.answer.owner().is_some_and(|owner| owner.fingerprint == fingerprint)
+                    node.answer
+                        .owner()
+                        .is_some_and(|owner| owner.fingerprint == fingerprint)
                 };
                 match lock.nodes.iter().filter(ours).count() {
-                    0 => lock.owners.first().map(|owner| (format!("held by somebody else: {}", owner.name()), Tone::Alarm)),
-                    on => Some((format!("seen on {on} of {}", format::counted(lock.nodes.len(), "node")), Tone::Plain)),
+                    0 => lock.owners.first().map(|owner| {
+                        (
+                            format!("held by somebody else: {}", owner.name()),
+                            Tone::Alarm,
+                        )
+                    }),
+                    on => Some((
+                        format!(
+                            "seen on {on} of {}",
+                            format::counted(lock.nodes.len(), "node")
+                        ),
+                        Tone::Plain,
+                    )),
                 }
             }
-            None => Some(("not on the board: its name matches no scanned pattern, or it is not observed".to_owned(), Tone::Warn)),
+            None => Some((
+                "not on the board: its name matches no scanned pattern, or it is not observed"
+                    .to_owned(),
+                Tone::Warn,
+            )),
         })
     };
     let why_not = Signal::derive(move || busy.get().map(str::to_owned));
@@ -82,7 +107,11 @@ pub fn MineCard(
             fault.set(None);
             spawn_local(async move {
                 match calls::release_mine(id.clone()).await {
-                    Err(refused @ (Fault::Unanswered { .. } | Fault::Internal { .. } | Fault::NoQuorum { .. })) => {
+                    Err(
+                        refused @ (Fault::Unanswered { .. }
+                        | Fault::Internal { .. }
+                        | Fault::NoQuorum { .. }),
+                    ) => {
                         busy.set(None);
                         fault.set(Some(refused));
                     }

@@ -35,7 +35,9 @@ pub fn words(outcome: &ActOutcome) -> String {
         ActOutcome::Extended => "extended".to_owned(),
         ActOutcome::Released => "released".to_owned(),
         ActOutcome::NotHeld => "was not there".to_owned(),
-        ActOutcome::OtherOwner { owner: Some(owner) } => format!("another owner, not touched: {}", owner.name()),
+        ActOutcome::OtherOwner { owner: Some(owner) } => {
+            format!("another owner, not touched: {}", owner.name())
+        }
         ActOutcome::OtherOwner { owner: None } => "another owner, not touched".to_owned(),
         ActOutcome::Failed { reason } => format!("not known: {reason}"),
     }

@@ -64,7 +64,13 @@ pub fn NodeCard(
 
 fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
     let none = || "–".to_owned();
-    let since = node.since.map(|since| format!("{} ({})", format::time_of_day(since), format::ago(since, now)));
+    let since = node.since.map(|since| {
+        format!(
+            "{} ({})",
+            format::time_of_day(since),
+            format::ago(since, now)
+        )
+    });
     let server = match (&node.server, &node.version) {
         (Some(server), Some(version)) => Some(format!("{server} {version}")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
@@ -79,15 +85,42 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
         None => format::skew(ms),
     });
     vec![
-        (if node.reason.is_none() { "Up since" } else { "Like this since" }, since.unwrap_or_else(none)),
-        ("Last answer", node.heard_at.map_or_else(none, |heard| format::ago(heard, now))),
-        ("Round trip", node.latency_ms.map_or_else(none, format::latency)),
+        (
+            if node.reason.is_none() {
+                "Up since"
+            } else {
+                "Like this since"
+            },
+            since.unwrap_or_else(none),
+        ),
+        (
+            "Last answer",
+            node.heard_at
+                .map_or_else(none, |heard| format::ago(heard, now)),
+        ),
+        (
+            "Round trip",
+            node.latency_ms.map_or_else(none, format::latency),
+        ),
         ("Clock", skew.unwrap_or_else(none)),
         ("Server", server.unwrap_or_else(none)),
         ("Role", role.map_or_else(none, str::to_owned)),
-        ("Running for", node.uptime_ms.map_or_else(none, |ms| format::clock(ms / 60_000 * 60_000))),
-        ("Restarted", node.restarted_at.map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now))),
-        ("Run", node.run_id.as_ref().map_or_else(none, |run| run.chars().take(12).collect())),
+        (
+            "Running for",
+            node.uptime_ms
+                .map_or_else(none, |ms| format::clock(ms / 60_000 * 60_000)),
+        ),
+        (
+            "Restarted",
+            node.restarted_at
+                .map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now)),
+        ),
+        (
+            "Run",
+            node.run_id
+                .as_ref()
+                .map_or_else(none, |run| run.chars().take(12).collect()),
+        ),
         ("Changes by", node.feed.clone()),
     ]
 }

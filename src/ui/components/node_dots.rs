@@ -44,7 +44,10 @@ impl Mark {
 /// The marks of all nodes with their names.
 pub fn marks(lock: &Lock) -> Vec<(String, Mark)> {
     let owner = lock.owner.as_ref().or(lock.owners.first());
-    lock.nodes.iter().map(|node| (node.node.clone(), Mark::of(node, owner))).collect()
+    lock.nodes
+        .iter()
+        .map(|node| (node.node.clone(), Mark::of(node, owner)))
+        .collect()
 }
 
 /// A row of shapes, one per node, that says all of it in words too.
@@ -53,7 +56,10 @@ pub fn NodeDots(
     /// Node names and what they say.
     marks: Vec<(String, Mark)>,
 ) -> impl IntoView {
-    let said: Vec<String> = marks.iter().map(|(node, mark)| format!("{node} {}", mark.words())).collect();
+    let said: Vec<String> = marks
+        .iter()
+        .map(|(node, mark)| format!("{node} {}", mark.words()))
+        .collect();
     let said = said.join(", ");
     view! {
         <span class="inline-flex items-center gap-1" role="img" aria-label=said.clone() title=said>

@@ -18,7 +18,14 @@ pub fn NodeMatrix(
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
-    let names = Memo::new(move |_| lock.with(|lock| lock.nodes.iter().map(|node| node.node.clone()).collect::<Vec<_>>()));
+    let names = Memo::new(move |_| {
+        lock.with(|lock| {
+            lock.nodes
+                .iter()
+                .map(|node| node.node.clone())
+                .collect::<Vec<_>>()
+        })
+    });
     let head = "px-3 py-1.5 text-start font-medium text-muted whitespace-nowrap";
     view! {
         <div
@@ -52,17 +59,35 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
         let name = name.clone();
         move |_| lock.with(|lock| lock.nodes.iter().find(|node| node.node == name).cloned())
     });
-    let main = Memo::new(move |_| lock.with(|lock| lock.owner.as_ref().or(lock.owners.first()).cloned()));
-    let outlives = Memo::new(move |_| lock.with(|lock| lock.format == crate::domain::Format::LegacyTimestamp));
+    let main =
+        Memo::new(move |_| lock.with(|lock| lock.owner.as_ref().or(lock.owners.first()).cloned()));
+    let outlives =
+        Memo::new(move |_| lock.with(|lock| lock.format == crate::domain::Format::LegacyTimestamp));
     let node = Memo::new({
         let name = name.clone();
-        move |_| group.with(|group| group.as_ref()?.nodes.iter().find(|node| node.name == name).cloned())
+        move |_| {
+            group.with(|group| {
+                group
+                    .as_ref()?
+                    .nodes
+                    .iter()
+                    .find(|node| node.name == name)
+                    .cloned()
+            })
+        }
     });
     let owner = Memo::new(move |_| answer.with(|answer| answer.as_ref()?.answer.owner().cloned()));
-    let said = Memo::new(move |_| answer.with(|answer| main.with(|main| said(answer.as_ref(), main.as_ref()))));
-    let lease = move || answer.with(|answer| lease_words(answer.as_ref(), outlives.get(), live.now.get()));
+    let said = Memo::new(move |_| {
+        answer.with(|answer| main.with(|main| said(answer.as_ref(), main.as_ref())))
+    });
+    let lease =
+        move || answer.with(|answer| lease_words(answer.as_ref(), outlives.get(), live.now.get()));
     let skew = move || of(node, |node| node.clock_skew_ms.map(format::skew));
-    let restarted = move || of(node, |node| node.restarted_at.map(|at| format::ago(at, live.now.get())));
+    let restarted = move || {
+        of(node, |node| {
+            node.restarted_at.map(|at| format::ago(at, live.now.get()))
+        })
+    };
     let ping = move || of(node, |node| node.latency_ms.map(format::latency));
     view! {
         <tr class="[&_td]:whitespace-nowrap">
@@ -90,7 +115,8 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
 }
 
 fn of(node: Memo<Option<NodeView>>, figure: impl Fn(&NodeView) -> Option<String>) -> String {
-    node.with(|node| node.as_ref().and_then(figure)).unwrap_or_else(|| "–".to_owned())
+    node.with(|node| node.as_ref().and_then(figure))
+        .unwrap_or_else(|| "–".to_owned())
 }
 
 fn said(answer: Option<&NodeAnswer>, owner: Option<&Owner>) -> Option<(Mark, String)> {

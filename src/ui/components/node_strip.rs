@@ -12,7 +12,14 @@ use crate::ui::live::Live;
 #[component]
 pub fn NodeStrips() -> impl IntoView {
     let live = Live::expect();
-    let names = Memo::new(move |_| live.with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()));
+    let names = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
     view! {
         <div class="flex flex-col gap-1">
             <For each=move || names.get() key=String::clone let:name>
@@ -29,16 +36,28 @@ fn NodeStrip(name: String) -> impl IntoView {
         let name = name.clone();
         move |_| live.group(&name)
     });
-    let about = Memo::new(move |_| group.with(|group| group.as_ref().map(|group| (group.environment, quorum(group)))));
+    let about = Memo::new(move |_| {
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| (group.environment, quorum(group)))
+        })
+    });
     let nodes = Memo::new(move |_| {
         group.with(|group| {
             let nodes = group.iter().flat_map(|group| &group.nodes);
-            nodes.map(|node| (node.name.clone(), node.state, node.since)).collect::<Vec<_>>()
+            nodes
+                .map(|node| (node.name.clone(), node.state, node.since))
+                .collect::<Vec<_>>()
         })
     });
     let seen = move || {
         let now = live.now.get();
-        group.with(|group| group.as_ref().map(|group| coverage::sentence(&group.coverage, now)))
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| coverage::sentence(&group.coverage, now))
+        })
     };
     view! {
         <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
@@ -119,7 +138,11 @@ pub fn StateDot(
     state: NodeState,
 ) -> impl IntoView {
     let colour = state_tone(state).text();
-    let fill = if state == NodeState::Up { "currentColor" } else { "none" };
+    let fill = if state == NodeState::Up {
+        "currentColor"
+    } else {
+        "none"
+    };
     view! {
         <svg class=format!("size-3 shrink-0 {colour}") viewBox="0 0 12 12" role="img" aria-label=state.slug()>
             <circle cx="6" cy="6" r="4.25" fill=fill stroke="currentColor" stroke-width="1.5"></circle>
@@ -129,11 +152,20 @@ pub fn StateDot(
 
 /// Whether a node needs a person, and why: nothing for one that is up.
 pub fn trouble(node: &NodeView) -> Option<String> {
-    let why = node.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
+    let why = node
+        .reason
+        .clone()
+        .unwrap_or_else(|| "no reason is known".to_owned());
     match node.state {
         NodeState::Up => None,
-        NodeState::Down => Some(format!("{why}. Check that the server runs and can be reached from here.")),
-        NodeState::Loading => Some(format!("{why}. It is reading its data and will answer soon.")),
-        NodeState::Refused => Some(format!("{why}. Check the password and what its user may do (ACL).")),
+        NodeState::Down => Some(format!(
+            "{why}. Check that the server runs and can be reached from here."
+        )),
+        NodeState::Loading => Some(format!(
+            "{why}. It is reading its data and will answer soon."
+        )),
+        NodeState::Refused => Some(format!(
+            "{why}. Check the password and what its user may do (ACL)."
+        )),
     }
 }

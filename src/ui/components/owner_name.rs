@@ -12,12 +12,21 @@ pub fn OwnerName(
     owner: Owner,
 ) -> impl IntoView {
     let title = match &owner.label {
-        Some(label) => format!("{} · fingerprint {}", format::visible(label), owner.fingerprint),
+        Some(label) => format!(
+            "{} · fingerprint {}",
+            format::visible(label),
+            owner.fingerprint
+        ),
         None => format!("fingerprint {}", owner.fingerprint),
     };
     let short = owner.fingerprint.as_str()[..4].to_owned();
-    let label = owner.label.map(|label| format::shorten(&format::visible(&label), 36));
-    let holds = owner.holds.filter(|holds| *holds > 1).map(|holds| format!(" ×{holds}"));
+    let label = owner
+        .label
+        .map(|label| format::shorten(&format::visible(&label), 36));
+    let holds = owner
+        .holds
+        .filter(|holds| *holds > 1)
+        .map(|holds| format!(" ×{holds}"));
     view! {
         <span class="whitespace-nowrap" title=title>
             {label.map(|label| view! { <bdi>{label}</bdi> " " })}

@@ -24,11 +24,18 @@ pub fn ScriptBox(
         }
     });
     let subject = Memo::new(move |_| {
-        lock.with(|lock| (lock.id.clone(), lock.owners.first().map(|owner| owner.fingerprint.clone())))
+        lock.with(|lock| {
+            (
+                lock.id.clone(),
+                lock.owners.first().map(|owner| owner.fingerprint.clone()),
+            )
+        })
     });
     let command = Signal::derive(move || {
         let (id, fingerprint) = subject.get();
-        fingerprint.map(|fingerprint| curl(&origin.get(), &id, &fingerprint, production.get())).unwrap_or_default()
+        fingerprint
+            .map(|fingerprint| curl(&origin.get(), &id, &fingerprint, production.get()))
+            .unwrap_or_default()
     });
     view! {
         <details class="rounded-xl border border-line bg-surface shadow-lift">
@@ -67,10 +74,18 @@ mod tests {
 
     #[test]
     fn a_name_with_quotes_cannot_break_out_of_the_command() {
-        let id = LockId { group: "orders".into(), key: "lock:it's $(rm)".into() };
+        let id = LockId {
+            group: "orders".into(),
+            key: "lock:it's $(rm)".into(),
+        };
         let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
         let command = curl("http://here", &id, &fingerprint, true);
-        assert!(command.contains(r#""confirm":"lock:it'\''s $(rm)""#), "{command}");
-        assert!(command.contains("http://here/api/v1/groups/orders/locks/lock%3Ait%27s%20%24%28rm%29/force-release"));
+        assert!(
+            command.contains(r#""confirm":"lock:it'\''s $(rm)""#),
+            "{command}"
+        );
+        assert!(command.contains(
+            "http://here/api/v1/groups/orders/locks/lock%3Ait%27s%20%24%28rm%29/force-release"
+        ));
     }
 }

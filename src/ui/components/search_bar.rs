@@ -7,7 +7,7 @@ use leptos_router::hooks::use_navigate;
 use crate::ui::kit::{Icon, Link, Sign, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::paths;
-use crate::ui::query::{Filter, Query};
+use crate::ui::query::{Only, Query};
 
 /// Search in names, owners and fingerprints, the choice of a group, and the filters that are on.
 #[component]
@@ -16,15 +16,31 @@ pub fn SearchBar(
     query: Memo<Query>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let groups = Memo::new(move |_| live.with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()));
+    let groups = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
     let navigate = StoredValue::new_local(use_navigate());
     let go = move |next: Query| {
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        let options = NavigateOptions {
+            replace: true,
+            scroll: false,
+            ..NavigateOptions::default()
+        };
         navigate.with_value(|navigate| navigate(&next.path(), options));
     };
     let hidden = move || {
-        let fields = query.with(Query::fields).into_iter().filter(|(name, _)| !matches!(*name, "q" | "group"));
-        fields.map(|(name, value)| view! { <input type="hidden" name=name value=value /> }).collect_view()
+        let fields = query
+            .with(Query::fields)
+            .into_iter()
+            .filter(|(name, _)| !matches!(*name, "q" | "group"));
+        fields
+            .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
+            .collect_view()
     };
     view! {
         <form role="search" action=paths::LOCKS method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
@@ -42,7 +58,7 @@ pub fn SearchBar(
                     spellcheck="false"
                     value=query.with_untracked(|query| query.text.clone())
                     prop:value=move || query.with(|query| query.text.clone())
-                    on:input=move |event| go(query.with_untracked(|query| query.searching(event_target_value(&event))))
+                    on:input=move |event| go(query.with_untracked(|query| query.with_text(event_target_value(&event))))
                 />
             </span>
             {move || {
@@ -55,7 +71,7 @@ pub fn SearchBar(
                                 class=format!("{CONTROL} max-w-48")
                                 on:change=move |event| {
                                     let group = Some(event_target_value(&event)).filter(|group| !group.is_empty());
-                                    go(query.with_untracked(|query| query.within(group)));
+                                    go(query.with_untracked(|query| query.with_group(group)));
                                 }
                             >
                                 <option value="" selected=move || query.with(|query| query.group.is_none())>"All groups"</option>
@@ -89,11 +105,11 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
     let chips = move || {
         let query = query.get();
         let mut chips = Vec::new();
-        if query.show != Filter::All {
-            chips.push((query.show.words(), query.showing(Filter::All).path()));
+        if query.only != Only::Everything {
+            chips.push((query.only.words(), query.with_only(Only::Everything).path()));
         }
         if let Some(group) = &query.group {
-            chips.push((format!("group {group}"), query.within(None).path()));
+            chips.push((format!("group {group}"), query.with_group(None).path()));
         }
         chips
     };

@@ -69,7 +69,11 @@ pub fn telling_flags(lock: &Lock) -> Vec<Flag> {
         Verdict::Split => matches!(flag, Flag::Split | Flag::Fragment),
         Verdict::Partial | Verdict::Unknown => flag == Flag::Fragment,
     };
-    lock.flags.iter().copied().filter(|flag| !said(*flag)).collect()
+    lock.flags
+        .iter()
+        .copied()
+        .filter(|flag| !said(*flag))
+        .collect()
 }
 
 fn flag_tone(flag: Flag) -> Tone {
@@ -83,12 +87,16 @@ fn flag_tone(flag: Flag) -> Tone {
 fn explain(flag: Flag) -> &'static str {
     match flag {
         Flag::NoExpiry => "The key has no time to live: only a release ends it.",
-        Flag::AtRisk => "It missed a renewal, or under a fifth of its lease is left with no renewal seen.",
+        Flag::AtRisk => {
+            "It missed a renewal, or under a fifth of its lease is left with no renewal seen."
+        }
         Flag::Overdue => "It is held past its own time.",
         Flag::Endless => "It has been renewed past the configured longest hold.",
         Flag::Contended => "Others want it too; the lock's page says how that is known.",
         Flag::Split => "A second owner stands beside the one that has the quorum.",
         Flag::Fragment => "The owner is on fewer nodes than the quorum.",
-        Flag::RestartHazard => "A node that counts restarted less than the longest lease ago, without safe persistence.",
+        Flag::RestartHazard => {
+            "A node that counts restarted less than the longest lease ago, without safe persistence."
+        }
     }
 }

@@ -47,7 +47,11 @@ pub fn Button(
 ) -> impl IntoView {
     let dead = move || why_not.with(Option::is_some);
     let class = move || {
-        let look = if dead() { "border-line bg-sunken text-muted cursor-not-allowed" } else { variant.class() };
+        let look = if dead() {
+            "border-line bg-sunken text-muted cursor-not-allowed"
+        } else {
+            variant.class()
+        };
         format!(
             "inline-flex h-8 items-center gap-1.5 whitespace-nowrap rounded-md border px-3 font-medium transition-colors duration-100 {look}"
         )

@@ -23,7 +23,9 @@ pub fn CopyButton(
     let copy = move || {
         let near = node.get_untracked();
         spawn_local(async move {
-            said.set(Some(to_clipboard(&text.get_untracked(), near.as_deref()).await));
+            said.set(Some(
+                to_clipboard(&text.get_untracked(), near.as_deref()).await,
+            ));
         });
     };
     view! {
@@ -56,7 +58,11 @@ pub async fn to_clipboard(text: &str, near: Option<&web_sys::HtmlElement>) -> bo
 
 /// The old way, for pages that are not served over TLS: select the text and ask the browser to copy the selection.
 fn by_selection(text: &str, near: Option<&web_sys::HtmlElement>) -> Option<bool> {
-    let area: web_sys::HtmlTextAreaElement = document().create_element("textarea").ok()?.dyn_into().ok()?;
+    let area: web_sys::HtmlTextAreaElement = document()
+        .create_element("textarea")
+        .ok()?
+        .dyn_into()
+        .ok()?;
     area.set_value(text);
     area.set_class_name("fixed size-px opacity-0");
     area.set_attribute("aria-hidden", "true").ok()?;
@@ -66,9 +72,15 @@ fn by_selection(text: &str, near: Option<&web_sys::HtmlElement>) -> Option<bool>
     };
     let focused = document().active_element();
     area.select();
-    let copied = document().dyn_into::<web_sys::HtmlDocument>().ok()?.exec_command("copy").unwrap_or(false);
+    let copied = document()
+        .dyn_into::<web_sys::HtmlDocument>()
+        .ok()?
+        .exec_command("copy")
+        .unwrap_or(false);
     area.remove();
-    if let Some(focused) = focused.and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok()) {
+    if let Some(focused) =
+        focused.and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok())
+    {
         // The focus goes back to where the person was.
         let _gone = focused.focus();
     }

@@ -26,11 +26,18 @@ pub fn Dialog(
     /// What is inside, given the handle that closes it.
     children: Callback<DialogHandle, AnyView>,
 ) -> impl IntoView {
-    move || open.get().then(|| view! { <Opened open labelled_by children /> })
+    move || {
+        open.get()
+            .then(|| view! { <Opened open labelled_by children /> })
+    }
 }
 
 #[component]
-fn Opened(open: RwSignal<bool>, labelled_by: &'static str, children: Callback<DialogHandle, AnyView>) -> impl IntoView {
+fn Opened(
+    open: RwSignal<bool>,
+    labelled_by: &'static str,
+    children: Callback<DialogHandle, AnyView>,
+) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();
     // By the time an effect runs the content is in the page, so that the browser finds the control that wants the focus.
     Effect::new(move || {

@@ -3,8 +3,7 @@
 use leptos::prelude::*;
 
 /// The look of a text field, for the control inside.
-pub const CONTROL: &str =
-    "h-9 w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-ink placeholder:text-faint aria-invalid:border-alarm";
+pub const CONTROL: &str = "h-9 w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-ink placeholder:text-faint aria-invalid:border-alarm";
 
 /// A label, the control, a hint and an error. The control's `aria-describedby` should name `{id}-hint`.
 #[component]

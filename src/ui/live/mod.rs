@@ -127,7 +127,9 @@ impl Live {
     pub fn freshness(self) -> Freshness {
         match self.heard_at.get() {
             None => Freshness::Starting,
-            Some(heard) if self.now.get().since(heard).as_millis() > u128::from(STALE_AFTER_MS) => Freshness::Stale(heard),
+            Some(heard) if self.now.get().since(heard).as_millis() > u128::from(STALE_AFTER_MS) => {
+                Freshness::Stale(heard)
+            }
             Some(_) => Freshness::Live,
         }
     }
@@ -135,7 +137,11 @@ impl Live {
     /// When the locks that can be looked at were last looked at on their nodes: the oldest of the groups that answer.
     pub fn looked_at(self) -> Option<Timestamp> {
         self.with_groups(|groups| {
-            groups.iter().filter(|group| group.nodes_up() > 0).filter_map(|group| group.looked_at).min()
+            groups
+                .iter()
+                .filter(|group| group.nodes_up() > 0)
+                .filter_map(|group| group.looked_at)
+                .min()
         })
     }
 
@@ -144,8 +150,23 @@ impl Live {
         self.position.set(Some(snapshot.id.clone()));
         let board = Board::from(snapshot);
         self.board.with_value(|before| {
-            let lost = before.locks.keys().filter(|id| !board.locks.contains_key(id)).cloned();
-            self.remember(lost.map(|id| (id, Gone { ending: Ending::Unknown, at })).collect());
+            let lost = before
+                .locks
+                .keys()
+                .filter(|id| !board.locks.contains_key(id))
+                .cloned();
+            self.remember(
+                lost.map(|id| {
+                    (
+                        id,
+                        Gone {
+                            ending: Ending::Unknown,
+                            at,
+                        },
+                    )
+                })
+                .collect(),
+            );
         });
         self.board.set_value(board);
         self.locks_changed.update(|n| *n = n.wrapping_add(1));
@@ -161,14 +182,24 @@ impl Live {
                 Change::Group { .. } => groups = true,
                 Change::Gone { id, ending, at } => {
                     locks = true;
-                    gone.push((id.clone(), Gone { ending: *ending, at: *at }));
+                    gone.push((
+                        id.clone(),
+                        Gone {
+                            ending: *ending,
+                            at: *at,
+                        },
+                    ));
                 }
-                Change::Appeared { .. } | Change::Renewed { .. } | Change::ChangedHands { .. } | Change::Updated { .. } => {
+                Change::Appeared { .. }
+                | Change::Renewed { .. }
+                | Change::ChangedHands { .. }
+                | Change::Updated { .. } => {
                     locks = true;
                 }
             }
         }
-        self.board.update_value(|board| changes.into_iter().for_each(|change| board.apply(change)));
+        self.board
+            .update_value(|board| changes.into_iter().for_each(|change| board.apply(change)));
         self.remember(gone);
         if locks {
             self.locks_changed.update(|n| *n = n.wrapping_add(1));
@@ -182,7 +213,13 @@ impl Live {
         self.gone.update_value(|gone| {
             gone.extend(endings);
             while gone.len() > ENDINGS_KEPT {
-                let Some(oldest) = gone.iter().min_by_key(|(_, gone)| gone.at).map(|(id, _)| id.clone()) else { break };
+                let Some(oldest) = gone
+                    .iter()
+                    .min_by_key(|(_, gone)| gone.at)
+                    .map(|(id, _)| id.clone())
+                else {
+                    break;
+                };
                 gone.remove(&oldest);
             }
         });

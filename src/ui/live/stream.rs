@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use leptos::ev;
-use leptos::leptos_dom::helpers::{set_interval, set_timeout, window_event_listener, window_event_listener_untyped};
+use leptos::leptos_dom::helpers::{
+    set_interval, set_timeout, window_event_listener, window_event_listener_untyped,
+};
 use leptos::prelude::*;
 use serde::Deserialize;
 use wasm_bindgen::JsCast;
@@ -74,7 +76,9 @@ impl Stream {
         self.close();
         self.opened_at.set(local_ms());
         let since = self.live.position.get_untracked().unwrap_or_default();
-        let Ok(source) = EventSource::new(&paths::events(&since)) else { return };
+        let Ok(source) = EventSource::new(&paths::events(&since)) else {
+            return;
+        };
         self.listen(&source, "snapshot", |stream, event| {
             if let Some(snapshot) = read::<Snapshot>(&event) {
                 stream.waiting.borrow_mut().clear();
@@ -106,14 +110,20 @@ impl Stream {
     }
 
     /// Handlers are handed to the browser's garbage collector, which drops them with their source.
-    fn listen(self: &Rc<Self>, source: &EventSource, event: &str, handle: impl Fn(&Rc<Self>, MessageEvent) + 'static) {
+    fn listen(
+        self: &Rc<Self>,
+        source: &EventSource,
+        event: &str,
+        handle: impl Fn(&Rc<Self>, MessageEvent) + 'static,
+    ) {
         let stream = Rc::clone(self);
         let handler = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
             stream.hear(&event);
             handle(&stream, event);
         });
         // Fails only where the name of the event is not a string.
-        let _infallible = source.add_event_listener_with_callback(event, handler.into_js_value().unchecked_ref());
+        let _infallible =
+            source.add_event_listener_with_callback(event, handler.into_js_value().unchecked_ref());
     }
 
     fn hear(&self, event: &MessageEvent) {
@@ -130,7 +140,8 @@ impl Stream {
             && let Some(looked) = group.looked_at
         {
             // The server looked before it spoke, so its clock cannot be behind that.
-            self.offset_ms.set(self.offset_ms.get().max(looked.millis() - local_ms()));
+            self.offset_ms
+                .set(self.offset_ms.get().max(looked.millis() - local_ms()));
         }
         self.waiting.borrow_mut().push(change);
         if !self.is_gathering.replace(true) {
@@ -151,7 +162,11 @@ impl Stream {
         }
         let now = self.server_now();
         self.live.now.set(now);
-        let heard = self.live.heard_at.get_untracked().map_or(i64::MIN, Timestamp::millis);
+        let heard = self
+            .live
+            .heard_at
+            .get_untracked()
+            .map_or(i64::MIN, Timestamp::millis);
         let alive = heard.max(self.opened_at.get() + self.offset_ms.get());
         if now.millis() - alive > SILENT_MS && !self.is_retrying.get() {
             self.open();
@@ -168,7 +183,11 @@ impl Stream {
     }
 
     fn retry_if_given_up(self: &Rc<Self>) {
-        let given_up = self.source.borrow().as_ref().is_some_and(|source| source.ready_state() == EventSource::CLOSED);
+        let given_up = self
+            .source
+            .borrow()
+            .as_ref()
+            .is_some_and(|source| source.ready_state() == EventSource::CLOSED);
         if !given_up || self.is_retrying.replace(true) {
             return;
         }
@@ -198,10 +217,15 @@ impl Stream {
 
 fn read<T: for<'de> Deserialize<'de>>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
-    serde_json::from_str(&text).inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}")).ok()
+    serde_json::from_str(&text)
+        .inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
+        .ok()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 are far below 2^53")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "milliseconds since 1970 are far below 2^53"
+)]
 fn local_ms() -> i64 {
     js_sys::Date::now() as i64
 }

@@ -5,7 +5,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{Environment, Ending, Fault, Lock, LockId};
+use crate::domain::{Ending, Environment, Fault, Lock, LockId};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::Loaded;
 use crate::ui::components::lock_facts::LockFacts;
@@ -24,7 +24,11 @@ use crate::ui::{calls, format, paths};
 pub fn LockPage() -> impl IntoView {
     let location = use_location();
     let id = Memo::new(move |_| {
-        location.pathname.with(|path| location.search.with(|search| paths::parse_lock(path, search)))
+        location.pathname.with(|path| {
+            location
+                .search
+                .with(|search| paths::parse_lock(path, search))
+        })
     });
     move || match id.get() {
         Some(id) => view! { <OneLock id /> }.into_any(),
@@ -43,7 +47,10 @@ fn OneLock(id: LockId) -> impl IntoView {
             async move { Ok::<_, Fault>(calls::lock(group, key).await) }
         }
     });
-    let title = format!("{} · Lockkeeper", format::shorten(&format::visible(&id.key.text()), 60));
+    let title = format!(
+        "{} · Lockkeeper",
+        format::shorten(&format::visible(&id.key.text()), 60)
+    );
     view! {
         <Title text=title />
         <p class="mb-3">
@@ -89,7 +96,11 @@ impl Known {
 }
 
 #[component]
-fn Sighted(id: LockId, answer: Result<Lock, Fault>, #[prop(into)] on_ask: Callback<()>) -> impl IntoView {
+fn Sighted(
+    id: LockId,
+    answer: Result<Lock, Fault>,
+    #[prop(into)] on_ask: Callback<()>,
+) -> impl IntoView {
     let live = Live::expect();
     let known = {
         let id = id.clone();
@@ -99,7 +110,9 @@ fn Sighted(id: LockId, answer: Result<Lock, Fault>, #[prop(into)] on_ask: Callba
             }
             let last = before.and_then(Known::lock).or(answer.as_ref().ok());
             match (last, live.ending(&id), &answer) {
-                (Some(lock), Some(gone), _) if gone.at >= lock.observed_at => Known::Left(lock.clone(), gone),
+                (Some(lock), Some(gone), _) if gone.at >= lock.observed_at => {
+                    Known::Left(lock.clone(), gone)
+                }
                 (Some(lock), _, _) => Known::Asked(lock.clone()),
                 (None, _, Err(fault)) => Known::Nowhere(fault.clone()),
                 (None, _, Ok(lock)) => Known::Asked(lock.clone()),
@@ -108,13 +121,17 @@ fn Sighted(id: LockId, answer: Result<Lock, Fault>, #[prop(into)] on_ask: Callba
     };
     let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
     move || match known.with_untracked(|known| known.lock().cloned()) {
-        Some(first) if exists.get() => view! { <Shown id=id.clone() known first on_ask /> }.into_any(),
+        Some(first) if exists.get() => {
+            view! { <Shown id=id.clone() known first on_ask /> }.into_any()
+        }
         _ => {
             exists.track();
-            let fault = move || known.with(|known| match known {
-                Known::Nowhere(fault) => Some(fault.clone()),
-                Known::Here(_) | Known::Asked(_) | Known::Left(..) => None,
-            });
+            let fault = move || {
+                known.with(|known| match known {
+                    Known::Nowhere(fault) => Some(fault.clone()),
+                    Known::Here(_) | Known::Asked(_) | Known::Left(..) => None,
+                })
+            };
             view! {
                 <Heading id=id.clone() />
                 {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
@@ -145,14 +162,19 @@ fn Heading(id: LockId) -> impl IntoView {
 fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> impl IntoView {
     let live = Live::expect();
     let lock = Memo::new(move |before: Option<&Lock>| {
-        known.with(|known| known.lock().cloned()).unwrap_or_else(|| before.unwrap_or(&first).clone())
+        known
+            .with(|known| known.lock().cloned())
+            .unwrap_or_else(|| before.unwrap_or(&first).clone())
     });
     let gone = Memo::new(move |_| known.with(|known| matches!(known, Known::Left(..))));
     let group = {
         let name = id.group.clone();
         Memo::new(move |_| live.group(&name))
     };
-    let production = Memo::new(move |_| group.with(|group| group.as_ref().map(|group| group.environment)) == Some(Environment::Production));
+    let production = Memo::new(move |_| {
+        group.with(|group| group.as_ref().map(|group| group.environment))
+            == Some(Environment::Production)
+    });
     let releasing = RwSignal::new(false);
     let why_not = Signal::derive(move || {
         if gone.get() {
@@ -190,14 +212,23 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
 #[component]
 fn Told(known: Memo<Known>, lock: Memo<Lock>, on_ask: Callback<()>) -> impl IntoView {
     let live = Live::expect();
-    let verdict = Memo::new(move |_| lock.with(|lock| (lock.verdict, lock.sentence(), telling_flags(lock))));
-    let observed = move || format!("observed {}", format::ago(lock.with(|lock| lock.observed_at), live.now.get()));
-    let left = Memo::new(move |_| known.with(|known| match known {
-        Known::Left(_, gone) => Some(*gone),
-        Known::Here(_) | Known::Asked(_) | Known::Nowhere(_) => None,
-    }));
+    let verdict =
+        Memo::new(move |_| lock.with(|lock| (lock.verdict, lock.sentence(), telling_flags(lock))));
+    let observed = move || {
+        format!(
+            "observed {}",
+            format::ago(lock.with(|lock| lock.observed_at), live.now.get())
+        )
+    };
+    let left = Memo::new(move |_| {
+        known.with(|known| match known {
+            Known::Left(_, gone) => Some(*gone),
+            Known::Here(_) | Known::Asked(_) | Known::Nowhere(_) => None,
+        })
+    });
     let off_board = Memo::new(move |_| known.with(|known| matches!(known, Known::Asked(_))));
-    move || match left.get() {
+    move || {
+        match left.get() {
         Some(gone) => view! {
             <Banner tone=Tone::Unsure>
                 <p class="font-semibold">{ended(gone)}</p>
@@ -234,6 +265,7 @@ fn Told(known: Memo<Known>, lock: Memo<Lock>, on_ask: Callback<()>) -> impl Into
             }}
         }
         .into_any(),
+    }
     }
 }
 

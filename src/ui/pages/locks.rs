@@ -24,7 +24,8 @@ pub fn LocksPage() -> impl IntoView {
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     let acquiring = RwSignal::new(false);
     let navigate = StoredValue::new_local(use_navigate());
-    let show_mine = move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
+    let show_mine =
+        move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
     view! {
         <Title text="Locks · Lockkeeper" />
         <h1 class="sr-only">"Locks"</h1>

@@ -16,7 +16,14 @@ use crate::ui::live::Live;
 #[component]
 pub fn NodesPage() -> impl IntoView {
     let live = Live::expect();
-    let names = Memo::new(move |_| live.with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()));
+    let names = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
     view! {
         <Title text="Nodes · Lockkeeper" />
         <h1 class="sr-only">"Nodes"</h1>
@@ -41,21 +48,47 @@ fn Group(name: String) -> impl IntoView {
     let about = Memo::new(move |_| {
         group.with(|group| {
             let group = group.as_ref()?;
-            Some((group.environment, quorum(group), group.nodes_up(), group.nodes.len(), group.read_only))
+            Some((
+                group.environment,
+                quorum(group),
+                group.nodes_up(),
+                group.nodes.len(),
+                group.read_only,
+            ))
         })
     });
     let nodes = Memo::new(move |_| {
-        group.with(|group| group.iter().flat_map(|group| &group.nodes).map(|node| node.name.clone()).collect::<Vec<_>>())
+        group.with(|group| {
+            group
+                .iter()
+                .flat_map(|group| &group.nodes)
+                .map(|node| node.name.clone())
+                .collect::<Vec<_>>()
+        })
     });
     let patterns = Memo::new(move |_| {
-        group.with(|group| group.as_ref().map(|group| group.coverage.patterns.join("  ")).unwrap_or_default())
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| group.coverage.patterns.join("  "))
+                .unwrap_or_default()
+        })
     });
-    let seen = move || group.with(|group| group.as_ref().map(|group| coverage::sentence(&group.coverage, live.now.get())));
+    let seen = move || {
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| coverage::sentence(&group.coverage, live.now.get()))
+        })
+    };
     let reached = move || {
         group.with(|group| {
             let group = group.as_ref()?;
             let over = format::counted(group.coverage.nodes_reached as usize, "node");
-            Some(format!(", over {over}, {} matched", format::count(group.coverage.keys_matched)))
+            Some(format!(
+                ", over {over}, {} matched",
+                format::count(group.coverage.keys_matched)
+            ))
         })
     };
     view! {
@@ -87,7 +120,18 @@ fn Group(name: String) -> impl IntoView {
 
 /// One node of a group, kept up to date; as it was last where the group does not have it any more.
 fn node(group: Memo<Option<GroupView>>, name: String) -> Option<Memo<NodeView>> {
-    let find = move |group: &Option<GroupView>| group.as_ref()?.nodes.iter().find(|node| node.name == name).cloned();
+    let find = move |group: &Option<GroupView>| {
+        group
+            .as_ref()?
+            .nodes
+            .iter()
+            .find(|node| node.name == name)
+            .cloned()
+    };
     let first = group.with_untracked(&find)?;
-    Some(Memo::new(move |before: Option<&NodeView>| group.with(&find).unwrap_or_else(|| before.unwrap_or(&first).clone())))
+    Some(Memo::new(move |before: Option<&NodeView>| {
+        group
+            .with(&find)
+            .unwrap_or_else(|| before.unwrap_or(&first).clone())
+    }))
 }

@@ -21,9 +21,14 @@ impl Confirmation {
     /// What confirms the release of this lock. An empty name would be confirmed by typing nothing, so it never is.
     pub fn of(key: &LockKey, fingerprint: &Fingerprint) -> Self {
         let name = key.text();
-        let typable = !name.trim().is_empty() && name.trim() == name && format::visible(&name) == name;
+        let typable =
+            !name.trim().is_empty() && name.trim() == name && format::visible(&name) == name;
         if typable && name.chars().count() <= MOST {
-            return Self { label: "Type the lock's name to confirm", hint: "", expected: name.into_owned() };
+            return Self {
+                label: "Type the lock's name to confirm",
+                hint: "",
+                expected: name.into_owned(),
+            };
         }
         Self {
             label: "Type the owner's fingerprint to confirm",
@@ -34,7 +39,9 @@ impl Confirmation {
 
     /// Whether this was typed.
     pub fn is_met(&self, typed: &str) -> bool {
-        typed == self.expected || (!self.hint.is_empty() && typed.replace(' ', "").eq_ignore_ascii_case(&self.expected))
+        typed == self.expected
+            || (!self.hint.is_empty()
+                && typed.replace(' ', "").eq_ignore_ascii_case(&self.expected))
     }
 }
 

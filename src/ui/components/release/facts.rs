@@ -21,8 +21,13 @@ pub fn ReleaseFacts(
     let live = Live::expect();
     let owner = Memo::new(move |_| {
         lock.with(|lock| {
-            let label = lock.owners.iter().find(|owner| fingerprint.with(|wanted| owner.fingerprint == *wanted));
-            label.and_then(|owner| owner.label.as_deref().map(format::visible)).unwrap_or_else(|| "no readable part".to_owned())
+            let label = lock
+                .owners
+                .iter()
+                .find(|owner| fingerprint.with(|wanted| owner.fingerprint == *wanted));
+            label
+                .and_then(|owner| owner.label.as_deref().map(format::visible))
+                .unwrap_or_else(|| "no readable part".to_owned())
         })
     });
     let held = move || {
@@ -31,12 +36,15 @@ pub fn ReleaseFacts(
     };
     let renewals = move || lock.with(|lock| renewed(&lock.renewals, live.now.get()));
     let ends = move || {
-        let (lease, outlives) = lock.with(|lock| (lock.lease, lock.format == Format::LegacyTimestamp));
+        let (lease, outlives) =
+            lock.with(|lock| (lock.lease, lock.format == Format::LegacyTimestamp));
         match format::lease(lease, outlives, live.now.get()) {
             LeaseWords::None => "does not expire by itself".to_owned(),
             LeaseWords::Left(left) => format!("expires by itself in {left}"),
             LeaseWords::Over => "its lease is over; it should be gone any moment".to_owned(),
-            LeaseWords::Past(since) => format!("past its own time for {since}; the key does not expire by itself"),
+            LeaseWords::Past(since) => {
+                format!("past its own time for {since}; the key does not expire by itself")
+            }
         }
     };
     let library = Memo::new(move |_| lock.with(|lock| lock.format));

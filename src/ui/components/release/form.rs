@@ -12,7 +12,9 @@ use super::confirmation::Confirmation;
 use super::facts::ReleaseFacts;
 use super::standing::Standing;
 use crate::domain::{Environment, Fault, GroupView, Lock};
-use crate::ui::kit::{Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL};
+use crate::ui::kit::{
+    Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
+};
 use crate::ui::live::Live;
 use crate::ui::{calls, format};
 
@@ -42,23 +44,39 @@ pub fn ReleaseForm(
 
     let current = {
         let (id, seen) = (id.clone(), seen.clone());
-        Memo::new(move |before: Option<&Lock>| live.lock(&id).unwrap_or_else(|| before.unwrap_or(&seen).clone()))
+        Memo::new(move |before: Option<&Lock>| {
+            live.lock(&id)
+                .unwrap_or_else(|| before.unwrap_or(&seen).clone())
+        })
     };
     let standing = {
         let id = id.clone();
         Memo::new(move |before: Option<&Standing>| {
             let (lock, gone) = (live.lock(&id), live.ending(&id));
-            fingerprint.with(|seen| Standing::now(seen, lock.as_ref(), gone, live.now.get_untracked(), before))
+            fingerprint.with(|seen| {
+                Standing::now(seen, lock.as_ref(), gone, live.now.get_untracked(), before)
+            })
         })
     };
-    let production = Memo::new(move |_| group.with(|group| group.as_ref().map(|group| group.environment)) == Some(Environment::Production));
+    let production = Memo::new(move |_| {
+        group.with(|group| group.as_ref().map(|group| group.environment))
+            == Some(Environment::Production)
+    });
     let confirmation = {
         let key = id.key.clone();
-        Memo::new(move |_| production.get().then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint))))
+        Memo::new(move |_| {
+            production
+                .get()
+                .then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint)))
+        })
     };
     let obstacle = Memo::new(move |_| standing.get().why_not(live.now.get()));
     let why_not = Signal::derive(move || {
-        let confirmed = confirmation.with(|wanted| wanted.as_ref().is_none_or(|wanted| typed.with(|typed| wanted.is_met(typed))));
+        let confirmed = confirmation.with(|wanted| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| typed.with(|typed| wanted.is_met(typed)))
+        });
         if sending.get() {
             Some("The nodes are being asked".to_owned())
         } else if let Some(why) = obstacle.get() {
@@ -66,7 +84,9 @@ pub fn ReleaseForm(
         } else if reason.with(|reason| reason.trim().is_empty()) {
             Some("Give a reason first: it is written down with the act".to_owned())
         } else if !confirmed {
-            confirmation.get().map(|wanted| format!("{} first", wanted.label))
+            confirmation
+                .get()
+                .map(|wanted| format!("{} first", wanted.label))
         } else {
             None
         }
@@ -78,14 +98,25 @@ pub fn ReleaseForm(
             if why_not.with_untracked(Option::is_some) {
                 return;
             }
-            let (id, lock) = (id.clone(), current.try_get_untracked().unwrap_or_else(|| seen.clone()));
+            let (id, lock) = (
+                id.clone(),
+                current.try_get_untracked().unwrap_or_else(|| seen.clone()),
+            );
             let wanted = fingerprint.get_untracked();
-            let confirm = production.get_untracked().then(|| id.key.text().into_owned());
+            let confirm = production
+                .get_untracked()
+                .then(|| id.key.text().into_owned());
             sending.set(true);
             fault.set(None);
             spawn_local(async move {
-                match calls::force_release(id, wanted.clone(), reason.get_untracked(), confirm).await {
-                    Ok(released) => act.set(Some(Act { lock, fingerprint: wanted, released })),
+                match calls::force_release(id, wanted.clone(), reason.get_untracked(), confirm)
+                    .await
+                {
+                    Ok(released) => act.set(Some(Act {
+                        lock,
+                        fingerprint: wanted,
+                        released,
+                    })),
                     Err(refused) => {
                         sending.set(false);
                         fault.set(Some(refused));
@@ -96,10 +127,16 @@ pub fn ReleaseForm(
     };
     let whereabouts = move || {
         group.with(|group| match group {
-            Some(group) if group.nodes.len() == 1 => format!(" of {} ({})?", group.name, group.environment.slug()),
+            Some(group) if group.nodes.len() == 1 => {
+                format!(" of {} ({})?", group.name, group.environment.slug())
+            }
             Some(group) => {
                 let nodes = format::counted(group.nodes.len(), "node");
-                format!(" on {nodes} of {} ({})?", group.name, group.environment.slug())
+                format!(
+                    " on {nodes} of {} ({})?",
+                    group.name,
+                    group.environment.slug()
+                )
             }
             None => "?".to_owned(),
         })

@@ -20,14 +20,27 @@ pub fn ReleaseResult(
     handle: DialogHandle,
 ) -> impl IntoView {
     let live = Live::expect();
-    let Act { lock, fingerprint, released } = act;
+    let Act {
+        lock,
+        fingerprint,
+        released,
+    } = act;
     let (id, at) = (lock.id.clone(), released.at);
     let until = at.plus_millis(i64::try_from(watch_ms(&lock.renewals)).unwrap_or(i64::MAX));
     let aftermath = Memo::new(move |before: Option<&Aftermath>| {
         let current = live.lock(&id);
-        Aftermath::now(&fingerprint, at, until, current.as_ref(), live.now.get(), before)
+        Aftermath::now(
+            &fingerprint,
+            at,
+            until,
+            current.as_ref(),
+            live.now.get(),
+            before,
+        )
     });
-    let left = move || format::countdown(u64::try_from(until.since(live.now.get()).as_millis()).unwrap_or(0));
+    let left = move || {
+        format::countdown(u64::try_from(until.since(live.now.get()).as_millis()).unwrap_or(0))
+    };
     let summary = summary(&released.nodes);
     view! {
         <div class="flex flex-col gap-4">
@@ -80,7 +93,8 @@ pub fn ReleaseResult(
 }
 
 const PUT_BACK: &str = "The process that holds it still runs and renews. Stop that process first.";
-const TAKEN: &str = "That is what usually follows a release: somebody was waiting. It is theirs now.";
+const TAKEN: &str =
+    "That is what usually follows a release: somebody was waiting. It is theirs now.";
 const STILL_THERE: &str = "Look at the nodes that could not be asked, then release it again.";
 
 fn told(sentence: String, advice: &'static str) -> AnyView {
@@ -94,7 +108,10 @@ fn told(sentence: String, advice: &'static str) -> AnyView {
 }
 
 fn summary(nodes: &[NodeAct]) -> String {
-    let on = nodes.iter().filter(|node| node.outcome == ActOutcome::Released).count();
+    let on = nodes
+        .iter()
+        .filter(|node| node.outcome == ActOutcome::Released)
+        .count();
     match nodes.len() {
         1 => "Released on its node".to_owned(),
         all => format!("Released on {on} of {all} nodes"),

@@ -36,7 +36,9 @@ impl Standing {
         if lock.owners.iter().any(|owner| owner.fingerprint == *seen) {
             return Self::AsSeen;
         }
-        let Some(to) = lock.owners.first().cloned() else { return Self::AsSeen };
+        let Some(to) = lock.owners.first().cloned() else {
+            return Self::AsSeen;
+        };
         let at = match before {
             Some(Self::Changed { to: known, at }) if known.fingerprint == to.fingerprint => *at,
             Some(_) | None => now,
@@ -48,11 +50,23 @@ impl Standing {
     pub fn why_not(&self, now: Timestamp) -> Option<String> {
         match self {
             Self::AsSeen => None,
-            Self::Changed { to, at } => Some(format!("The owner changed {}: {}.", format::ago(*at, now), to.name())),
+            Self::Changed { to, at } => Some(format!(
+                "The owner changed {}: {}.",
+                format::ago(*at, now),
+                to.name()
+            )),
             Self::Gone(gone) => Some(match gone.ending {
-                Ending::Expired => format!("It has expired by itself, {}.", format::ago(gone.at, now)),
-                Ending::Released => format!("It was released {}, not from this dialog.", format::ago(gone.at, now)),
-                Ending::Unknown => format!("It is not observed any more; that was noticed {}.", format::ago(gone.at, now)),
+                Ending::Expired => {
+                    format!("It has expired by itself, {}.", format::ago(gone.at, now))
+                }
+                Ending::Released => format!(
+                    "It was released {}, not from this dialog.",
+                    format::ago(gone.at, now)
+                ),
+                Ending::Unknown => format!(
+                    "It is not observed any more; that was noticed {}.",
+                    format::ago(gone.at, now)
+                ),
             }),
         }
     }
@@ -67,13 +81,21 @@ pub(super) mod tests {
 
     pub fn owner(n: u8) -> Owner {
         let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
-        Owner { fingerprint, label: Some(format!("api-{n}")), format: Format::Plain, holds: None }
+        Owner {
+            fingerprint,
+            label: Some(format!("api-{n}")),
+            format: Format::Plain,
+            holds: None,
+        }
     }
 
     pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
         let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
         Lock {
-            id: LockId { group: "orders".into(), key: "lock:a".into() },
+            id: LockId {
+                group: "orders".into(),
+                key: "lock:a".into(),
+            },
             format: Format::Plain,
             mode: Mode::Exclusive,
             verdict: Verdict::Held,
@@ -85,30 +107,63 @@ pub(super) mod tests {
             acquired_at_is: AcquiredAt::FirstSeen,
             observed_at,
             nodes: Vec::new(),
-            renewals: Renewals { count: 0, per_minute: None, every_ms: None, last_at: None, source: Source::Poll },
+            renewals: Renewals {
+                count: 0,
+                per_minute: None,
+                every_ms: None,
+                last_at: None,
+                source: Source::Poll,
+            },
             evidence: Vec::new(),
         }
     }
 
     #[test]
     fn a_new_owner_is_named_with_the_moment_it_was_noticed() {
-        let changed = Standing::now(&owner(1).fingerprint, Some(&lock(&[5], NOW, NOW)), None, NOW, None);
+        let changed = Standing::now(
+            &owner(1).fingerprint,
+            Some(&lock(&[5], NOW, NOW)),
+            None,
+            NOW,
+            None,
+        );
         let later = NOW.plus_millis(2_000);
-        let still = Standing::now(&owner(1).fingerprint, Some(&lock(&[5], NOW, later)), None, later, Some(&changed));
-        assert_eq!(still.why_not(later).unwrap(), "The owner changed 2.0 s ago: api-5.");
+        let still = Standing::now(
+            &owner(1).fingerprint,
+            Some(&lock(&[5], NOW, later)),
+            None,
+            later,
+            Some(&changed),
+        );
+        assert_eq!(
+            still.why_not(later).unwrap(),
+            "The owner changed 2.0 s ago: api-5."
+        );
     }
 
     #[test]
     fn one_of_two_owners_may_still_be_released() {
         let split = lock(&[2, 1], NOW, NOW);
-        assert_eq!(Standing::now(&owner(1).fingerprint, Some(&split), None, NOW, None), Standing::AsSeen);
+        assert_eq!(
+            Standing::now(&owner(1).fingerprint, Some(&split), None, NOW, None),
+            Standing::AsSeen
+        );
     }
 
     #[test]
     fn an_expired_lock_is_said_to_have_expired() {
-        let gone = Gone { ending: Ending::Expired, at: NOW };
+        let gone = Gone {
+            ending: Ending::Expired,
+            at: NOW,
+        };
         let standing = Standing::now(&owner(1).fingerprint, None, Some(gone), NOW, None);
-        assert_eq!(standing.why_not(NOW).unwrap(), "It has expired by itself, 0.0 s ago.");
-        assert_eq!(Standing::now(&owner(1).fingerprint, None, None, NOW, None), Standing::AsSeen);
+        assert_eq!(
+            standing.why_not(NOW).unwrap(),
+            "It has expired by itself, 0.0 s ago."
+        );
+        assert_eq!(
+            Standing::now(&owner(1).fingerprint, None, None, NOW, None),
+            Standing::AsSeen
+        );
     }
 }
