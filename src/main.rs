@@ -1,3 +1,7 @@
 //! Reads the command line and hands over.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lockkeeper::server::cli::run()
+}

@@ -20,13 +20,20 @@ impl Board {
     /// Applies one change. A change that was applied before, or is about a lock that is not there, does no harm.
     pub fn apply(&mut self, change: Change) {
         match change {
-            Change::Appeared { lock } | Change::Renewed { lock } | Change::ChangedHands { lock } | Change::Updated { lock } => {
+            Change::Appeared { lock }
+            | Change::Renewed { lock }
+            | Change::ChangedHands { lock }
+            | Change::Updated { lock } => {
                 self.locks.insert(lock.id.clone(), *lock);
             }
             Change::Gone { id, .. } => {
                 self.locks.remove(&id);
             }
-            Change::Group { group } => match self.groups.iter_mut().find(|known| known.name == group.name) {
+            Change::Group { group } => match self
+                .groups
+                .iter_mut()
+                .find(|known| known.name == group.name)
+            {
                 Some(known) => *known = *group,
                 None => self.groups.push(*group),
             },
@@ -56,7 +63,11 @@ impl From<Snapshot> for Board {
     fn from(snapshot: Snapshot) -> Self {
         Self {
             groups: snapshot.groups,
-            locks: snapshot.locks.into_iter().map(|lock| (lock.id.clone(), lock)).collect(),
+            locks: snapshot
+                .locks
+                .into_iter()
+                .map(|lock| (lock.id.clone(), lock))
+                .collect(),
         }
     }
 }

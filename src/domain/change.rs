@@ -62,9 +62,10 @@ impl Change {
     /// The group that the change is about.
     pub fn group(&self) -> &str {
         match self {
-            Self::Appeared { lock } | Self::Renewed { lock } | Self::ChangedHands { lock } | Self::Updated { lock } => {
-                &lock.id.group
-            }
+            Self::Appeared { lock }
+            | Self::Renewed { lock }
+            | Self::ChangedHands { lock }
+            | Self::Updated { lock } => &lock.id.group,
             Self::Gone { id, .. } => &id.group,
             Self::Group { group } => &group.name,
         }

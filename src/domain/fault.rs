@@ -73,7 +73,7 @@ pub enum Fault {
         nodes: Vec<NodeAct>,
     },
     /// Too few nodes took part, for want of nodes rather than because somebody holds it.
-    #[error("too few nodes took part: {reached} answered, {quorum} are needed; nothing is held")]
+    #[error("too few nodes took part: {reached} answered, {quorum} are needed")]
     NoQuorum {
         /// How many nodes answered.
         reached: u32,
@@ -149,14 +149,20 @@ impl Fault {
     /// What the caller can do about it.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::BadRequest { .. } | Self::Impossible { .. } => "Correct the request; nothing was changed.",
+            Self::BadRequest { .. } | Self::Impossible { .. } => {
+                "Correct the request; nothing was changed."
+            }
             Self::ConfirmRequired { .. } => "Send the lock's name as `confirm`.",
             Self::Forbidden { .. } => "Nothing was changed.",
             Self::UnknownGroup { .. } => "GET /api/v1/groups lists the groups.",
-            Self::NotObserved { .. } => "An observer cannot prove that it is free; acquire it to be sure.",
+            Self::NotObserved { .. } => {
+                "An observer cannot prove that it is free; acquire it to be sure."
+            }
             Self::Unreachable { .. } => "Bring the nodes back, then ask again.",
             Self::Held { .. } => "Try again after `retry_after_ms`.",
-            Self::NoQuorum { .. } => "Bring the nodes back, then try again; what was taken was released where possible.",
+            Self::NoQuorum { .. } => {
+                "Bring the nodes back, then try again; what was taken was released where possible."
+            }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
             Self::OwnerChanged { .. } => "Look at the lock again before you decide.",

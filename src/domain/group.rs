@@ -153,6 +153,9 @@ pub struct GroupView {
 impl GroupView {
     /// How many nodes can be asked.
     pub fn nodes_up(&self) -> usize {
-        self.nodes.iter().filter(|node| node.state == NodeState::Up).count()
+        self.nodes
+            .iter()
+            .filter(|node| node.state == NodeState::Up)
+            .count()
     }
 }

@@ -44,7 +44,10 @@ impl From<KeyShape> for LockKey {
 
 impl From<LockKey> for KeyShape {
     fn from(key: LockKey) -> Self {
-        Self { key: key.text().into_owned(), key_encoded: Some(key.encoded()) }
+        Self {
+            key: key.text().into_owned(),
+            key_encoded: Some(key.encoded()),
+        }
     }
 }
 
@@ -86,7 +89,9 @@ impl LockKey {
         let mut rest = segment.as_bytes();
         while let Some((&first, tail)) = rest.split_first() {
             if first == b'%' {
-                let digits = tail.get(..2).filter(|pair| pair.iter().all(u8::is_ascii_hexdigit))?;
+                let digits = tail
+                    .get(..2)
+                    .filter(|pair| pair.iter().all(u8::is_ascii_hexdigit))?;
                 bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
                 rest = &tail[2..];
             } else {
@@ -128,7 +133,10 @@ mod tests {
 
     #[test]
     fn a_path_segment_hides_no_slash_and_no_markup() {
-        assert_eq!(LockKey::from("lock:a/b?<%#\"'🔒").encoded(), "lock%3Aa%2Fb%3F%3C%25%23%22%27%F0%9F%94%92");
+        assert_eq!(
+            LockKey::from("lock:a/b?<%#\"'🔒").encoded(),
+            "lock%3Aa%2Fb%3F%3C%25%23%22%27%F0%9F%94%92"
+        );
     }
 
     #[test]

@@ -47,7 +47,10 @@ impl ToSchema for Lease {}
 impl From<LeaseShape> for Lease {
     fn from(shape: LeaseShape) -> Self {
         match (shape.expires_at, shape.lease_ms) {
-            (Some(at), left_ms) => Self::Expires { at, left_ms: left_ms.unwrap_or(0) },
+            (Some(at), left_ms) => Self::Expires {
+                at,
+                left_ms: left_ms.unwrap_or(0),
+            },
             (None, _) => Self::Never,
         }
     }
@@ -56,8 +59,14 @@ impl From<LeaseShape> for Lease {
 impl From<Lease> for LeaseShape {
     fn from(lease: Lease) -> Self {
         match lease {
-            Lease::Expires { at, left_ms } => Self { lease_ms: Some(left_ms), expires_at: Some(at) },
-            Lease::Never => Self { lease_ms: None, expires_at: None },
+            Lease::Expires { at, left_ms } => Self {
+                lease_ms: Some(left_ms),
+                expires_at: Some(at),
+            },
+            Lease::Never => Self {
+                lease_ms: None,
+                expires_at: None,
+            },
         }
     }
 }
@@ -65,7 +74,10 @@ impl From<Lease> for LeaseShape {
 impl Lease {
     /// A lease that ends at `at`, seen at `observed_at`.
     pub fn until(at: Timestamp, observed_at: Timestamp) -> Self {
-        Self::Expires { at, left_ms: u64::try_from(at.millis_since(observed_at)).unwrap_or(0) }
+        Self::Expires {
+            at,
+            left_ms: u64::try_from(at.millis_since(observed_at)).unwrap_or(0),
+        }
     }
 
     /// Milliseconds left at `now`, 0 once it is over; nothing for a lock that never expires.
@@ -96,7 +108,8 @@ impl Lease {
 
     /// Under a fifth of a lease of `whole_ms` is left at `now`: the owner should have renewed or finished.
     pub fn is_nearly_over(self, whole_ms: u64, now: Timestamp) -> bool {
-        self.remaining_ms(now).is_some_and(|left| left.saturating_mul(5) < whole_ms)
+        self.remaining_ms(now)
+            .is_some_and(|left| left.saturating_mul(5) < whole_ms)
     }
 }
 
@@ -106,7 +119,10 @@ mod tests {
 
     #[test]
     fn a_lease_without_end_is_null_and_comes_back() {
-        assert_eq!(serde_json::to_string(&Lease::Never).unwrap(), r#"{"lease_ms":null,"expires_at":null}"#);
+        assert_eq!(
+            serde_json::to_string(&Lease::Never).unwrap(),
+            r#"{"lease_ms":null,"expires_at":null}"#
+        );
         assert_eq!(serde_json::from_str::<Lease>("{}").unwrap(), Lease::Never);
     }
 

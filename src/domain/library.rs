@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The layout of a lock: which library writes keys like this. Where libraries cannot be told apart it is the commonest, or `plain`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// A string with a lock-like name that no library claims: `SET key token NX PX`.
@@ -61,10 +63,16 @@ impl Format {
     /// What happens next in that library once its lock was released by somebody else: one sentence for the dialog.
     pub fn after_release(self) -> &'static str {
         match self {
-            Self::Plain => "the owner, if it still runs, finds out only when it next checks, extends or releases the lock",
-            Self::RedisPy => "the owner gets LockNotOwnedError at its next extend, reacquire or release",
+            Self::Plain => {
+                "the owner, if it still runs, finds out only when it next checks, extends or releases the lock"
+            }
+            Self::RedisPy => {
+                "the owner gets LockNotOwnedError at its next extend, reacquire or release"
+            }
             Self::NodeRedlock => "the owner's next extend or release fails with an error",
-            Self::Redsync => "the owner's next Extend or Unlock reports failure; with WithSetNXOnExtend an extend takes the lock back",
+            Self::Redsync => {
+                "the owner's next Extend or Unlock reports failure; with WithSetNXOnExtend an extend takes the lock back"
+            }
             Self::Rslock => "the owner's next extend fails; its unlock finds nothing and passes",
             Self::Redisson => {
                 "waiting clients are woken at once; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException"
@@ -72,7 +80,9 @@ impl Format {
             Self::ShedLock => {
                 "the key may outlive the task (lockAtLeastFor); an owner that still runs deletes the next owner's key when it ends, unless safeUpdate is on"
             }
-            Self::LegacyTimestamp => "the owner deletes the key without looking when it ends, which may be the next owner's by then",
+            Self::LegacyTimestamp => {
+                "the owner deletes the key without looking when it ends, which may be the next owner's by then"
+            }
         }
     }
 }
@@ -90,7 +100,10 @@ mod tests {
     #[test]
     fn the_slug_is_what_goes_over_the_wire() {
         for format in Format::ALL {
-            assert_eq!(serde_json::to_string(&format).unwrap(), format!("\"{}\"", format.slug()));
+            assert_eq!(
+                serde_json::to_string(&format).unwrap(),
+                format!("\"{}\"", format.slug())
+            );
             assert_eq!(Format::from_slug(format.slug()), Some(format));
         }
     }

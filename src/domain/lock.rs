@@ -14,7 +14,8 @@ impl Fingerprint {
     /// A fingerprint from its hex digits; nothing unless there are exactly 16.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        (text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| Self(text.to_ascii_lowercase()))
+        (text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .then(|| Self(text.to_ascii_lowercase()))
     }
 
     /// The 16 hex digits.
@@ -44,7 +45,9 @@ pub struct Owner {
 }
 
 /// Whether one owner or several may hold the lock at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One owner at a time.
@@ -54,7 +57,9 @@ pub enum Mode {
 }
 
 /// What the nodes' answers add up to. Never "free": an observer cannot prove that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// One owner on at least a quorum of all configured nodes.
@@ -88,7 +93,9 @@ impl Verdict {
 }
 
 /// What needs attention about a lock, on top of its verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
     /// The key has no TTL and the value names no end: only a release ends it.
@@ -252,7 +259,12 @@ impl Lock {
             Flag::RestartHazard => 4,
             Flag::Contended | Flag::Fragment => 1,
         };
-        self.flags.iter().map(of_flag).max().unwrap_or(0).max(of_verdict)
+        self.flags
+            .iter()
+            .map(of_flag)
+            .max()
+            .unwrap_or(0)
+            .max(of_verdict)
     }
 
     /// Whether a person should look at it: what the "needs attention" count counts.
@@ -263,8 +275,17 @@ impl Lock {
     /// The verdict in words that a tired person understands.
     pub fn sentence(&self) -> String {
         let asked = self.nodes.len();
-        let holding = |owner: &Owner| self.nodes.iter().filter(|node| node.answer.owner() == Some(owner)).count();
-        let silent = self.nodes.iter().filter(|node| !node.answer.is_answer()).count();
+        let holding = |owner: &Owner| {
+            self.nodes
+                .iter()
+                .filter(|node| node.answer.owner() == Some(owner))
+                .count()
+        };
+        let silent = self
+            .nodes
+            .iter()
+            .filter(|node| !node.answer.is_answer())
+            .count();
         let quorum = super::quorum::majority(asked);
         let unreachable = match silent {
             0 => String::new(),
@@ -274,16 +295,28 @@ impl Lock {
         match (self.verdict, &self.owner) {
             (Verdict::Held, Some(owner)) if asked == 1 => format!("Held by {}.", owner.name()),
             (Verdict::Held, Some(owner)) => {
-                format!("Held by {} on {} of {asked} nodes; {quorum} make a quorum.{unreachable}", owner.name(), holding(owner))
+                format!(
+                    "Held by {} on {} of {asked} nodes; {quorum} make a quorum.{unreachable}",
+                    owner.name(),
+                    holding(owner)
+                )
             }
             (Verdict::Split, _) => {
-                let each: Vec<String> =
-                    self.owners.iter().map(|owner| format!("{} on {}", owner.name(), holding(owner))).collect();
-                format!("Split: {} of {asked} nodes. Nobody is seen with the quorum of {quorum}.{unreachable}", each.join(", "))
+                let each: Vec<String> = self
+                    .owners
+                    .iter()
+                    .map(|owner| format!("{} on {}", owner.name(), holding(owner)))
+                    .collect();
+                format!(
+                    "Split: {} of {asked} nodes. Nobody is seen with the quorum of {quorum}.{unreachable}",
+                    each.join(", ")
+                )
             }
             (Verdict::Partial, _) => {
                 let held = self.owners.first().map_or(0, holding);
-                format!("On {held} of {asked} nodes only; a quorum takes {quorum}. Nobody holds it: the remains of a failed or dying acquire.{unreachable}")
+                format!(
+                    "On {held} of {asked} nodes only; a quorum takes {quorum}. Nobody holds it: the remains of a failed or dying acquire.{unreachable}"
+                )
             }
             (Verdict::Unknown, _) if silent == asked => match self.owners.first() {
                 Some(owner) => format!("No node can be asked. Last seen with {}.", owner.name()),
@@ -291,7 +324,9 @@ impl Lock {
             },
             (Verdict::Unknown, _) | (Verdict::Held, None) => {
                 let held = self.owners.first().map_or(0, holding);
-                format!("Seen on {held} of {asked} nodes; those that cannot be asked could make it held ({quorum} needed).{unreachable}")
+                format!(
+                    "Seen on {held} of {asked} nodes; those that cannot be asked could make it held ({quorum} needed).{unreachable}"
+                )
             }
         }
     }
@@ -300,6 +335,8 @@ impl Lock {
 impl Owner {
     /// What to call this owner: its label, else the start of its fingerprint.
     pub fn name(&self) -> String {
-        self.label.clone().unwrap_or_else(|| format!("owner {}", &self.fingerprint.as_str()[..8]))
+        self.label
+            .clone()
+            .unwrap_or_else(|| format!("owner {}", &self.fingerprint.as_str()[..8]))
     }
 }

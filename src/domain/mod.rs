@@ -8,6 +8,7 @@ pub mod group;
 pub mod key;
 pub mod lease;
 pub mod library;
+pub mod listing;
 pub mod lock;
 pub mod outcome;
 pub mod quorum;
@@ -21,6 +22,9 @@ pub use group::{Coverage, Environment, GroupKind, GroupView, NodeState, NodeView
 pub use key::{LockId, LockKey};
 pub use lease::Lease;
 pub use library::Format;
-pub use lock::{AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict};
+pub use listing::{Filter, Order, Rank, Sort};
+pub use lock::{
+    AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict,
+};
 pub use outcome::{ActOutcome, Answer, NodeAct, NodeAnswer};
 pub use timestamp::Timestamp;

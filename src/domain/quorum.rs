@@ -49,7 +49,10 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     for answer in answers {
         match answer {
             Answer::Holds { owner, lease } => {
-                match owners.iter_mut().find(|(known, _)| known.fingerprint == owner.fingerprint) {
+                match owners
+                    .iter_mut()
+                    .find(|(known, _)| known.fingerprint == owner.fingerprint)
+                {
                     Some((known, leases)) => {
                         leases.push(*lease);
                         // Any order of answers must give the same owner, so the choice between two views of it is by value.
@@ -61,10 +64,18 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
             Answer::Absent | Answer::Unreachable { .. } => {}
         }
     }
-    owners.sort_by(|(a, on_a), (b, on_b)| on_b.len().cmp(&on_a.len()).then_with(|| a.fingerprint.cmp(&b.fingerprint)));
+    owners.sort_by(|(a, on_a), (b, on_b)| {
+        on_b.len()
+            .cmp(&on_a.len())
+            .then_with(|| a.fingerprint.cmp(&b.fingerprint))
+    });
 
     let Some((first, leases)) = owners.first_mut() else {
-        return if unreachable >= quorum { Judgement::CannotTell } else { Judgement::NotObserved };
+        return if unreachable >= quorum {
+            Judgement::CannotTell
+        } else {
+            Judgement::NotObserved
+        };
     };
     leases.sort_by(|a, b| b.later(a));
     let on = leases.len();
@@ -81,188 +92,34 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     } else {
         Verdict::Partial
     };
-    let last_remains = owners.iter().flat_map(|(_, leases)| leases).copied().max_by(Lease::later);
+    let last_remains = owners
+        .iter()
+        .flat_map(|(_, leases)| leases)
+        .copied()
+        .max_by(Lease::later);
     Judgement::Seen(Seen {
         verdict,
         owner,
-        lease: lease_of_quorum.or(last_remains).expect("an owner was seen, and every owner comes with a lease"),
+        lease: lease_of_quorum
+            .or(last_remains)
+            .expect("an owner was seen, and every owner comes with a lease"),
         is_split: owners.len() > 1,
         is_fragment: !held,
         owners: owners.into_iter().map(|(owner, _)| owner.clone()).collect(),
     })
 }
 
-/// How long a lock taken for `ttl` may be relied on once taking it took `elapsed`: `ttl − elapsed − drift`, where drift is
-/// 1 % of the TTL plus 2 ms for the clocks of the nodes (Redis documentation, "Distributed Locks with Redis").
+/// How long a lock may be relied on that was asked for with `ttl` and took `elapsed` to take: `ttl − elapsed − drift`.
 ///
+/// Drift is 1 % of the TTL plus 2 ms for the clocks of the nodes (Redis documentation, "Distributed Locks with Redis").
 /// Nothing is left when the answer is `None`: the lock must be released everywhere.
 pub fn validity(ttl: Duration, elapsed: Duration) -> Option<Duration> {
     let drift = ttl / 100 + Duration::from_millis(2);
-    ttl.checked_sub(elapsed)?.checked_sub(drift).filter(|left| !left.is_zero())
+    ttl.checked_sub(elapsed)?
+        .checked_sub(drift)
+        .filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::{Fingerprint, Format, Timestamp};
-    use proptest::prelude::*;
-
-    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
-
-    fn owner(n: u8) -> Owner {
-        let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
-        Owner { fingerprint, label: None, format: Format::Plain, holds: None }
-    }
-
-    fn holds(n: u8, left_ms: i64) -> Answer {
-        Answer::Holds { owner: owner(n), lease: Lease::until(NOW.plus_millis(left_ms), NOW) }
-    }
-
-    fn down() -> Answer {
-        Answer::Unreachable { reason: "connection refused".into() }
-    }
-
-    fn judged(answers: &[Answer]) -> Judgement {
-        judge(&answers.iter().collect::<Vec<_>>())
-    }
-
-    fn verdict(answers: &[Answer]) -> Option<Verdict> {
-        match judged(answers) {
-            Judgement::Seen(seen) => Some(seen.verdict),
-            Judgement::NotObserved | Judgement::CannotTell => None,
-        }
-    }
-
-    #[test]
-    fn three_of_five_nodes_are_enough() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), holds(1, 9), Answer::Absent, down()]), Some(Verdict::Held));
-    }
-
-    #[test]
-    fn a_lock_on_two_of_five_nodes_is_partial() {
-        assert_eq!(
-            verdict(&[holds(1, 9), holds(1, 9), Answer::Absent, Answer::Absent, Answer::Absent]),
-            Some(Verdict::Partial)
-        );
-    }
-
-    #[test]
-    fn a_node_that_cannot_be_asked_could_make_the_third() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), down(), Answer::Absent, Answer::Absent]), Some(Verdict::Unknown));
-    }
-
-    #[test]
-    fn two_owners_without_quorum_are_a_split() {
-        assert_eq!(verdict(&[holds(1, 9), holds(1, 9), holds(2, 9), holds(2, 9), down()]), Some(Verdict::Split));
-    }
-
-    #[test]
-    fn an_owner_with_quorum_beside_another_is_held_with_a_flag() {
-        let Judgement::Seen(seen) = judged(&[holds(1, 9), holds(1, 9), holds(1, 9), holds(2, 9), Answer::Absent]) else {
-            panic!("it is seen");
-        };
-        assert_eq!((seen.verdict, seen.is_split, seen.is_fragment), (Verdict::Held, true, false));
-        assert_eq!(seen.owner, Some(owner(1)));
-    }
-
-    #[test]
-    fn the_lease_is_the_moment_the_quorum_is_lost() {
-        let Judgement::Seen(seen) = judged(&[holds(1, 500), holds(1, 100), holds(1, 300), holds(1, 400), holds(1, 200)])
-        else {
-            panic!("it is seen");
-        };
-        assert_eq!(seen.lease, Lease::until(NOW.plus_millis(300), NOW));
-    }
-
-    #[test]
-    fn nobody_seen_with_too_many_silent_nodes_tells_nothing() {
-        assert_eq!(judged(&[down(), down(), Answer::Absent]), Judgement::CannotTell);
-        assert_eq!(judged(&[down(), Answer::Absent, Answer::Absent]), Judgement::NotObserved);
-    }
-
-    #[test]
-    fn validity_subtracts_time_and_drift() {
-        let ms = Duration::from_millis;
-        assert_eq!(validity(ms(10_000), ms(20)), Some(ms(10_000 - 20 - 100 - 2)));
-        assert_eq!(validity(ms(100), ms(97)), None);
-        assert_eq!(validity(ms(100), ms(200)), None);
-    }
-
-    fn any_answer() -> impl Strategy<Value = Answer> {
-        prop_oneof![
-            3 => (1u8..4, 0i64..10_000).prop_map(|(n, left)| holds(n, left)),
-            1 => (1u8..4).prop_map(|n| Answer::Holds { owner: owner(n), lease: Lease::Never }),
-            2 => Just(Answer::Absent),
-            2 => Just(down()),
-        ]
-    }
-
-    /// How many nodes show the owner that is on most of them.
-    fn most(answers: &[Answer]) -> usize {
-        (1..4)
-            .map(|n| answers.iter().filter(|answer| answer.owner() == Some(&owner(n))).count())
-            .max()
-            .unwrap_or(0)
-    }
-
-    proptest! {
-        #[test]
-        fn never_held_without_a_quorum_of_all_nodes(answers in proptest::collection::vec(any_answer(), 1..8)) {
-            let held = verdict(&answers) == Some(Verdict::Held);
-            prop_assert_eq!(held, most(&answers) >= majority(answers.len()));
-        }
-
-        #[test]
-        fn an_unreachable_node_never_makes_anything_more_certain(
-            answers in proptest::collection::vec(any_answer(), 1..8), at in any::<prop::sample::Index>(),
-        ) {
-            let mut fewer = answers.clone();
-            fewer[at.index(answers.len())] = down();
-            let (before, after) = (judged(&answers), judged(&fewer));
-            // What was open stays open; nothing that was not held becomes held; nothing becomes "not there".
-            match before {
-                Judgement::CannotTell => prop_assert_eq!(after, Judgement::CannotTell),
-                Judgement::NotObserved => prop_assert!(matches!(after, Judgement::NotObserved | Judgement::CannotTell)),
-                Judgement::Seen(before) => match after {
-                    Judgement::Seen(after) => {
-                        prop_assert!(after.verdict != Verdict::Held || before.verdict == Verdict::Held);
-                        prop_assert!(after.verdict != Verdict::Partial || before.verdict == Verdict::Partial
-                            || before.verdict == Verdict::Split);
-                        if before.verdict == Verdict::Unknown {
-                            prop_assert_eq!(after.verdict, Verdict::Unknown);
-                        }
-                    }
-                    // The only node that showed it is gone: if it could have counted, it still could.
-                    Judgement::NotObserved => prop_assert!(matches!(before.verdict, Verdict::Partial)),
-                    Judgement::CannotTell => {}
-                },
-            }
-        }
-
-        #[test]
-        fn the_same_answers_in_any_order_give_the_same_verdict(
-            answers in proptest::collection::vec(any_answer(), 1..8).prop_shuffle(), seed in any::<u64>(),
-        ) {
-            let mut other = answers.clone();
-            let turn = usize::try_from(seed % answers.len() as u64).unwrap();
-            other.rotate_left(turn);
-            if seed % 2 == 0 { other.reverse(); }
-            prop_assert_eq!(judged(&answers), judged(&other));
-        }
-
-        #[test]
-        fn a_held_lock_keeps_its_quorum_until_its_lease_ends(answers in proptest::collection::vec(any_answer(), 1..8)) {
-            if let Judgement::Seen(Seen { verdict: Verdict::Held, owner: Some(winner), lease, .. }) = judged(&answers) {
-                let alive = |moment: Timestamp| answers.iter().filter(|answer| match answer {
-                    Answer::Holds { owner, lease } =>
-                        *owner == winner && lease.remaining_ms(moment).is_none_or(|left| left > 0),
-                    Answer::Absent | Answer::Unreachable { .. } => false,
-                }).count();
-                if let Some(end) = lease.expires_at() {
-                    prop_assert!(end == NOW || alive(end.plus_millis(-1)) >= majority(answers.len()));
-                    prop_assert!(alive(end) < majority(answers.len()));
-                }
-            }
-        }
-    }
-}
+#[path = "quorum_tests.rs"]
+mod tests;

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A moment in milliseconds since the Unix epoch. Nobody here asks what time it is: moments are handed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 #[schema(value_type = String, format = DateTime)]
 pub struct Timestamp(i64);
@@ -34,7 +36,10 @@ impl Timestamp {
 
     /// The moment `span` later.
     pub fn plus(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// The moment `ms` milliseconds later (earlier when negative).
@@ -64,7 +69,8 @@ impl TryFrom<String> for Timestamp {
     type Error = jiff::Error;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse::<jiff::Timestamp>().map(|moment| Self(moment.as_millisecond()))
+        text.parse::<jiff::Timestamp>()
+            .map(|moment| Self(moment.as_millisecond()))
     }
 }
 
@@ -82,6 +88,10 @@ mod tests {
 
     #[test]
     fn a_moment_beyond_the_calendar_is_still_written() {
-        assert!(Timestamp::from_millis(i64::MAX).to_string().starts_with("9999-12-30"));
+        assert!(
+            Timestamp::from_millis(i64::MAX)
+                .to_string()
+                .starts_with("9999-12-30")
+        );
     }
 }

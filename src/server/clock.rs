@@ -32,7 +32,9 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Kind::Real => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let since = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .unwrap_or_default();
                 Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }
             Kind::ByHand(ms) => Timestamp::from_millis(ms.load(Ordering::SeqCst)),
@@ -44,7 +46,10 @@ impl Clock {
         match &self.0 {
             Kind::Real => {}
             Kind::ByHand(ms) => {
-                ms.fetch_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
+                ms.fetch_add(
+                    i64::try_from(span.as_millis()).unwrap_or(i64::MAX),
+                    Ordering::SeqCst,
+                );
             }
         }
     }

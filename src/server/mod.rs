@@ -1,7 +1,143 @@
-//! The machine: compiled only with `ssr`.
+//! The machine: compiled only with `ssr`. Builds the parts, starts the tasks, opens the doors.
 
+pub mod api;
+mod assets;
+pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod formats;
+pub mod index;
 pub mod locking;
 pub mod nodes;
+pub mod operations;
+pub mod state;
+mod telemetry;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
+use leptos::config::LeptosOptions;
+use leptos_axum::{LeptosRoutes as _, generate_route_list};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceBuilder;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::csrf::CsrfLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use crate::ui::{App, shell};
+use clock::Clock;
+use config::GroupConfig;
+use index::Index;
+use nodes::Group;
+use operations::Operations;
+use state::AppState;
+
+/// How long open requests may take to end once the server was told to stop.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Serves console and API on `listener` until `stop` is cancelled; then ends every stream and task.
+pub async fn serve(
+    listener: TcpListener,
+    groups: Vec<GroupConfig>,
+    clock: Clock,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let tasks = TaskTracker::new();
+    let groups: Vec<Arc<Group>> = groups
+        .into_iter()
+        .map(|group| Group::start(group, clock.clone(), stop.clone()))
+        .collect();
+    let index = Index::start(&groups, clock, &stop, &tasks);
+    let operations = Arc::new(Operations::new(groups, index));
+    let router = router(AppState {
+        leptos: leptos_options(),
+        operations,
+        stop: stop.clone(),
+    });
+
+    let graceful =
+        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let forced = async {
+        stop.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+        tracing::warn!("some requests did not end in time and were cut off");
+    };
+    tokio::select! {
+        ended = graceful => ended?,
+        () = forced => {}
+    }
+    tasks.close();
+    // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
+    let _late = tokio::time::timeout(GRACE, tasks.wait()).await;
+    Ok(())
+}
+
+/// Every route: API, pages, files.
+pub fn router(state: AppState) -> Router {
+    let pages = generate_route_list(App);
+    let options = state.leptos.clone();
+    let console = Router::new()
+        .leptos_routes(&state, pages, move || shell(options.clone()))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ));
+    let header =
+        |name, value| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
+    api::routes()
+        .merge(console)
+        .fallback(file_or_page)
+        .layer(
+            ServiceBuilder::new()
+                .layer(CatchPanicLayer::new())
+                .layer(header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+                .layer(header(header::REFERRER_POLICY, "no-referrer"))
+                .layer(header(header::X_FRAME_OPTIONS, "DENY"))
+                .layer(header(
+                    HeaderName::from_static("cross-origin-opener-policy"),
+                    "same-origin",
+                ))
+                .layer(CompressionLayer::new())
+                .layer(CsrfLayer::new()),
+        )
+        .with_state(state)
+}
+
+/// A file of the site, else the console's own page for addresses that do not exist.
+async fn file_or_page(State(state): State<AppState>, request: Request) -> Response {
+    if *request.method() == Method::GET
+        && let Some(file) = assets::find(request.uri().path(), request.headers())
+    {
+        return file;
+    }
+    let options = state.leptos.clone();
+    let context = state.clone();
+    let render = leptos_axum::render_app_to_stream_with_context(
+        move || leptos::prelude::provide_context(context.clone()),
+        move || shell(options.clone()),
+    );
+    let (parts, _body) = request.into_parts();
+    let mut page = render(Request::from_parts(parts, Body::empty()))
+        .await
+        .into_response();
+    *page.status_mut() = axum::http::StatusCode::NOT_FOUND;
+    page
+}
+
+/// Built in code: reading them from the environment would let a user's variables break the console.
+fn leptos_options() -> LeptosOptions {
+    LeptosOptions::builder()
+        .output_name("lockkeeper")
+        .site_pkg_dir("pkg")
+        .build()
+}

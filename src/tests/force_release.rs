@@ -28,13 +28,25 @@ async fn the_owner_that_was_seen_is_released_on_every_node() {
         let () = client.pset_ex("lock:a", "stuck", 60_000).await.unwrap();
     }
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
-    assert!(forced.nodes.iter().all(|act| act.outcome == ActOutcome::Released), "{forced:?}");
+    assert!(
+        forced
+            .nodes
+            .iter()
+            .all(|act| act.outcome == ActOutcome::Released),
+        "{forced:?}"
+    );
     assert_eq!(forced.owner_now, None);
     for client in &mut clients {
         assert!(!client.exists::<_, bool>("lock:a").await.unwrap());
     }
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
-    assert!(forced.nodes.iter().all(|act| act.outcome == ActOutcome::NotHeld), "{forced:?}");
+    assert!(
+        forced
+            .nodes
+            .iter()
+            .all(|act| act.outcome == ActOutcome::NotHeld),
+        "{forced:?}"
+    );
 }
 
 #[tokio::test]
@@ -48,11 +60,19 @@ async fn another_owner_beside_it_and_a_node_that_is_down_are_told_and_untouched(
     nodes.0[4].kill().await;
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
     let outcomes: Vec<&ActOutcome> = forced.nodes.iter().map(|act| &act.outcome).collect();
-    assert_eq!(outcomes[..2], [&ActOutcome::Released, &ActOutcome::Released]);
-    let ActOutcome::OtherOwner { owner: Some(next) } = outcomes[2] else { panic!("{forced:?}") };
+    assert_eq!(
+        outcomes[..2],
+        [&ActOutcome::Released, &ActOutcome::Released]
+    );
+    let ActOutcome::OtherOwner { owner: Some(next) } = outcomes[2] else {
+        panic!("{forced:?}")
+    };
     assert_eq!(next.fingerprint, fingerprint(b"next"));
     assert_eq!(outcomes[3], &ActOutcome::NotHeld);
-    assert!(matches!(outcomes[4], ActOutcome::Failed { .. }), "{forced:?}");
+    assert!(
+        matches!(outcomes[4], ActOutcome::Failed { .. }),
+        "{forced:?}"
+    );
     assert_eq!(forced.owner_now.as_ref(), Some(next));
     assert_eq!(clients[2].get::<_, String>("lock:a").await.unwrap(), "next");
 }
@@ -64,9 +84,19 @@ async fn where_nobody_shows_that_owner_nothing_is_executed() {
     let mut client = nodes.0[0].client().await;
     let () = client.set("lock:a", "somebody").await.unwrap();
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
-    assert_eq!(forced.owner_now.unwrap().fingerprint, fingerprint(b"somebody"));
-    let stats: String = redis::cmd("INFO").arg("commandstats").query_async(&mut client).await.unwrap();
-    assert!(!stats.contains("evalsha") && !stats.contains("cmdstat_del"), "{stats}");
+    assert_eq!(
+        forced.owner_now.unwrap().fingerprint,
+        fingerprint(b"somebody")
+    );
+    let stats: String = redis::cmd("INFO")
+        .arg("commandstats")
+        .query_async(&mut client)
+        .await
+        .unwrap();
+    assert!(
+        !stats.contains("evalsha") && !stats.contains("cmdstat_del"),
+        "{stats}"
+    );
 }
 
 #[tokio::test]
@@ -76,9 +106,17 @@ async fn a_node_that_stops_answering_is_not_said_to_have_done_nothing() {
     let mut client = nodes.0[0].client().await;
     let () = client.set("lock:a", "stuck").await.unwrap();
     // Reads go on, scripts wait: as when a node stops between the look and the release.
-    let () = redis::cmd("CLIENT").arg("PAUSE").arg(3_000).arg("WRITE").query_async(&mut client).await.unwrap();
+    let () = redis::cmd("CLIENT")
+        .arg("PAUSE")
+        .arg(3_000)
+        .arg("WRITE")
+        .query_async(&mut client)
+        .await
+        .unwrap();
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
-    let ActOutcome::Failed { reason } = &forced.nodes[0].outcome else { panic!("{forced:?}") };
+    let ActOutcome::Failed { reason } = &forced.nodes[0].outcome else {
+        panic!("{forced:?}")
+    };
     assert_eq!(reason, "no answer within 500 ms; it may have been released");
 }
 
@@ -87,14 +125,30 @@ async fn redissons_lock_is_released_as_redisson_does_it() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
     let mut client = nodes.0[0].client().await;
-    let mut pubsub = redis::Client::open(nodes.0[0].url().expose()).unwrap().get_async_pubsub().await.unwrap();
-    pubsub.subscribe("redisson_lock__channel:{order:42}").await.unwrap();
+    let mut pubsub = redis::Client::open(nodes.0[0].url().connection().clone())
+        .unwrap()
+        .get_async_pubsub()
+        .await
+        .unwrap();
+    pubsub
+        .subscribe("redisson_lock__channel:{order:42}")
+        .await
+        .unwrap();
     let mut heard = pubsub.on_message();
 
     let () = client.hset("order:42", FIELD, 2).await.unwrap();
-    let forced = force_release(&group, &"order:42".into(), &fingerprint(OTHER_FIELD.as_bytes())).await;
+    let () = client.pexpire("order:42", 60_000).await.unwrap();
+    let forced = force_release(
+        &group,
+        &"order:42".into(),
+        &fingerprint(OTHER_FIELD.as_bytes()),
+    )
+    .await;
     let owner = forced.owner_now.unwrap();
-    assert_eq!((owner.fingerprint, owner.format), (fingerprint(FIELD.as_bytes()), Format::Redisson));
+    assert_eq!(
+        (owner.fingerprint, owner.format),
+        (fingerprint(FIELD.as_bytes()), Format::Redisson)
+    );
     assert!(client.exists::<_, bool>("order:42").await.unwrap());
 
     let forced = force_release(&group, &"order:42".into(), &fingerprint(FIELD.as_bytes())).await;
@@ -109,10 +163,16 @@ async fn a_hash_that_is_no_lock_is_never_deleted() {
     let group = nodes.group().await;
     let mut client = nodes.0[0].client().await;
     let () = client.hset("user:1", "name", "x").await.unwrap();
-    let () = client.hset_multiple("user:2", &[(FIELD, "1"), ("name", "x")]).await.unwrap();
+    let () = client
+        .hset_multiple("user:2", &[(FIELD, "1"), ("name", "x")])
+        .await
+        .unwrap();
     for (key, field) in [("user:1", "name"), ("user:2", FIELD)] {
         let forced = force_release(&group, &key.into(), &fingerprint(field.as_bytes())).await;
-        assert!(matches!(forced.nodes[0].outcome, ActOutcome::OtherOwner { .. }), "{forced:?}");
+        assert!(
+            matches!(forced.nodes[0].outcome, ActOutcome::OtherOwner { .. }),
+            "{forced:?}"
+        );
         assert!(client.exists::<_, bool>(key).await.unwrap());
     }
 }
@@ -129,22 +189,47 @@ async fn an_owner_that_changed_since_it_was_seen_is_refused_a_thousand_times_of_
         let seen: Vec<u8> = client.get("lock:a").await.unwrap();
         while client.get::<_, Vec<u8>>("lock:a").await.unwrap() == seen {}
         let forced = force_release(&group, &key, &fingerprint(&seen)).await;
-        assert!(matches!(forced.nodes[0].outcome, ActOutcome::OtherOwner { owner: Some(_) }), "{forced:?}");
+        assert!(
+            matches!(
+                forced.nodes[0].outcome,
+                ActOutcome::OtherOwner { owner: Some(_) }
+            ),
+            "{forced:?}"
+        );
     }
     stop.store(true, Ordering::SeqCst);
-    assert_eq!(swapping.await.unwrap(), Vec::<u32>::new(), "owners that lost the lock to us");
+    assert_eq!(
+        swapping.await.unwrap(),
+        Vec::<u32>::new(),
+        "owners that lost the lock to us"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_race_between_look_and_release_never_hits_the_next_owner() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
-    let () = nodes.0[0].client().await.set("lock:a", "odd").await.unwrap();
+    let () = nodes.0[0]
+        .client()
+        .await
+        .set("lock:a", "odd")
+        .await
+        .unwrap();
     // The owner changes all the time: now the one that is to go, now the one that must stay.
-    let (swapping, stop) = swap(nodes.0[0].client().await, |n| if n % 2 == 0 { "odd".into() } else { "even".into() });
+    let (swapping, stop) = swap(nodes.0[0].client().await, |n| {
+        if n % 2 == 0 {
+            "odd".into()
+        } else {
+            "even".into()
+        }
+    });
     let (mut released, mut refused) = (0, 0);
     for _ in 0..1_000 {
-        match &force_release(&group, &"lock:a".into(), &fingerprint(b"odd")).await.nodes[0].outcome {
+        match &force_release(&group, &"lock:a".into(), &fingerprint(b"odd"))
+            .await
+            .nodes[0]
+            .outcome
+        {
             ActOutcome::Released => released += 1,
             ActOutcome::OtherOwner { .. } | ActOutcome::NotHeld => refused += 1,
             other => panic!("{other:?}"),
@@ -153,8 +238,14 @@ async fn a_race_between_look_and_release_never_hits_the_next_owner() {
     stop.store(true, Ordering::SeqCst);
     let lost = swapping.await.unwrap();
     eprintln!("released {released}, refused {refused}");
-    assert!(lost.iter().all(|n| n % 2 == 0), "the owner that must stay lost its lock: {lost:?}");
-    assert!(released > 0 && refused > 0, "released {released}, refused {refused}: that was no race");
+    assert!(
+        lost.iter().all(|n| n % 2 == 0),
+        "the owner that must stay lost its lock: {lost:?}"
+    );
+    assert!(
+        released > 0 && refused > 0,
+        "released {released}, refused {refused}: that was no race"
+    );
 }
 
 /// Overwrites the lock again and again. Tells in the end which of the owners found their lock deleted.
@@ -167,8 +258,13 @@ fn swap(
     let swapping = tokio::spawn(async move {
         let mut lost = Vec::new();
         for n in 1.. {
-            let before: Option<String> =
-                redis::cmd("SET").arg("lock:a").arg(owner(n)).arg("GET").query_async(&mut client).await.unwrap();
+            let before: Option<String> = redis::cmd("SET")
+                .arg("lock:a")
+                .arg(owner(n))
+                .arg("GET")
+                .query_async(&mut client)
+                .await
+                .unwrap();
             if before.is_none() {
                 lost.push(n - 1);
             }

@@ -1,8 +1,19 @@
 //! The list of integration tests: real servers, no mocks, no sleeps.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+mod api;
+mod cli;
 mod force_release;
+mod formats;
+mod live_feed;
 mod locking;
+mod looks;
+mod lost_nodes;
 mod nodes;
+mod openapi;
+mod readme;
+mod rooms;
+mod scans;
+mod secrets;
+mod support;
+mod verdicts;

@@ -2,6 +2,11 @@
 
 use leptos::prelude::*;
 
+/// The document around the console.
+pub fn shell(options: LeptosOptions) -> impl IntoView {
+    view! { <!DOCTYPE html><html lang="en"><head><HydrationScripts options/></head><body><App/></body></html> }
+}
+
 /// The console.
 #[component]
 pub fn App() -> impl IntoView {

@@ -26,7 +26,13 @@ pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration)
 }
 
 /// Like [`acquire`], again and again with a random delay until `wait` is over.
-pub async fn acquire_within(group: &Group, key: &LockKey, token: &Token, ttl: Duration, wait: Duration) -> Attempt {
+pub async fn acquire_within(
+    group: &Group,
+    key: &LockKey,
+    token: &Token,
+    ttl: Duration,
+    wait: Duration,
+) -> Attempt {
     let deadline = Instant::now() + wait;
     let mut claim = Claim::new(group, key, token, ttl);
     let mut pause = PAUSES.0;
@@ -44,7 +50,13 @@ pub async fn acquire_within(group: &Group, key: &LockKey, token: &Token, ttl: Du
         // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
         // is worth coming back for.
         let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
-        sleep(pause.mul_f64(rand::random_range(0.3..1.0)).min(lease).min(left)).await;
+        sleep(
+            pause
+                .mul_f64(rand::random_range(0.3..1.0))
+                .min(lease)
+                .min(left),
+        )
+        .await;
         pause = (pause * 2).min(PAUSES.1);
     }
 }
@@ -64,29 +76,48 @@ struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     fn new(group: &'a Group, key: &'a LockKey, token: &'a Token, ttl: Duration) -> Self {
-        Self { group, key, token, ttl, doubtful: BTreeSet::new(), lease_ends: Instant::now() }
+        Self {
+            group,
+            key,
+            token,
+            ttl,
+            doubtful: BTreeSet::new(),
+            lease_ends: Instant::now(),
+        }
     }
 
     async fn try_once(&mut self) -> Attempt {
         let (key, token, ttl) = (self.key, self.token, self.ttl);
         let began = Instant::now();
-        let was_doubtful = std::mem::replace(&mut self.doubtful, (0..self.group.config.nodes.len()).collect());
+        let was_doubtful = std::mem::replace(
+            &mut self.doubtful,
+            (0..self.group.config.nodes.len()).collect(),
+        );
         let limit = limit_per_node(self.group.config.command_timeout, ttl);
         self.lease_ends = began + limit + ttl;
         let took: Vec<Result<Took, Missed>> = self
             .group
             .on_each(|node| async move {
                 let clock = node.clock().clone();
-                node.act(limit, |line| async move { take(line, &clock, key, token, ttl).await }).await
+                node.act(limit, |line| async move {
+                    take(line, &clock, key, token, ttl).await
+                })
+                .await
             })
             .await;
-        let end = end(&took, quorum::validity(ttl, began.elapsed()), self.group.clock().now());
+        let end = end(
+            &took,
+            quorum::validity(ttl, began.elapsed()),
+            self.group.clock().now(),
+        );
         let nobody_is_left = match &end {
             End::Won(_) => {
                 self.doubtful.clear();
                 return self.attempt(&took, &BTreeSet::new(), end);
             }
-            End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_) => self.doubts(&took, &was_doubtful),
+            End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_) => {
+                self.doubts(&took, &was_doubtful)
+            }
         };
         self.doubtful = nobody_is_left;
         let released = self.release(&took).await;
@@ -109,19 +140,34 @@ impl<'a> Claim<'a> {
     async fn release(&mut self, took: &[Result<Took, Missed>]) -> BTreeSet<usize> {
         let (key, token) = (self.key, self.token);
         let ours = self.nodes().filter(|(n, _)| took[*n] == Ok(Took::Ours));
-        let releases = ours.map(|(n, node)| async move { (n, release_on(&node, key, token).await) });
+        let releases =
+            ours.map(|(n, node)| async move { (n, release_on(&node, key, token).await) });
         let released = futures::future::join_all(releases).await;
-        let is_gone = |told: &Result<Told, Missed>| matches!(told, Ok(_) | Err(Missed::Refused { .. }));
-        let gone: BTreeSet<usize> = released.iter().filter(|(_, told)| is_gone(told)).map(|(n, _)| *n).collect();
+        let is_gone =
+            |told: &Result<Told, Missed>| matches!(told, Ok(_) | Err(Missed::Refused { .. }));
+        let gone: BTreeSet<usize> = released
+            .iter()
+            .filter(|(_, told)| is_gone(told))
+            .map(|(n, _)| *n)
+            .collect();
         self.doubtful.retain(|n| !gone.contains(n));
-        released.into_iter().filter(|(_, told)| told.is_ok()).map(|(n, _)| n).collect()
+        released
+            .into_iter()
+            .filter(|(_, told)| told.is_ok())
+            .map(|(n, _)| n)
+            .collect()
     }
 
     fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> {
         self.group.each().iter().cloned().enumerate()
     }
 
-    fn attempt(&self, took: &[Result<Took, Missed>], released: &BTreeSet<usize>, end: End) -> Attempt {
+    fn attempt(
+        &self,
+        took: &[Result<Took, Missed>],
+        released: &BTreeSet<usize>,
+        end: End,
+    ) -> Attempt {
         let has_won = matches!(end, End::Won(_));
         let outcome = |n: usize| match &took[n] {
             Ok(Took::Ours) if has_won => ActOutcome::Acquired,
@@ -129,23 +175,41 @@ impl<'a> Claim<'a> {
             Ok(Took::Ours) => ActOutcome::Failed {
                 reason: "acquired, and not known to be released: it ends with its lease".to_owned(),
             },
-            Ok(Took::Theirs(seen)) => ActOutcome::OtherOwner { owner: seen.as_ref().map(|(owner, _)| owner.clone()) },
+            Ok(Took::Theirs(seen)) => ActOutcome::OtherOwner {
+                owner: seen.as_ref().map(|(owner, _)| owner.clone()),
+            },
             Ok(Took::WrongType(_)) => ActOutcome::OtherOwner { owner: None },
-            Err(missed) => ActOutcome::Failed { reason: failure(missed, &ActOutcome::Acquired) },
+            Err(missed) => ActOutcome::Failed {
+                reason: failure(missed, &ActOutcome::Acquired),
+            },
         };
-        let nodes =
-            self.nodes().map(|(n, node)| NodeAct { node: node.name().to_owned(), outcome: outcome(n) }).collect();
+        let nodes = self
+            .nodes()
+            .map(|(n, node)| NodeAct {
+                node: node.name().to_owned(),
+                outcome: outcome(n),
+            })
+            .collect();
         Attempt { nodes, end }
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let nodes: Vec<Arc<Node>> =
-            self.nodes().filter(|(n, _)| self.doubtful.contains(n)).map(|(_, node)| node).collect();
+        let nodes: Vec<Arc<Node>> = self
+            .nodes()
+            .filter(|(n, _)| self.doubtful.contains(n))
+            .map(|(_, node)| node)
+            .collect();
         if !nodes.is_empty() {
             let stop = self.group.stop().clone();
-            release_later(nodes, self.key.clone(), self.token.clone(), self.lease_ends, stop);
+            release_later(
+                nodes,
+                self.key.clone(),
+                self.token.clone(),
+                self.lease_ends,
+                stop,
+            );
         }
     }
 }

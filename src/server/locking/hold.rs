@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::owners::{lease_of, outcome, owner_of};
+use super::owners::{found_there, outcome};
 use super::take::{Took, end, millis};
 use super::tidy::release_on;
 use super::{Attempt, End, Token, limit_per_node};
@@ -19,45 +19,75 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         .on_each(|node| async move {
             let extend = node.act(limit, |mut line| async move {
                 let mut script = EXTEND.key(key.as_bytes());
-                script.arg(token.expose()).arg(millis(ttl)).invoke_async(&mut line.connection).await
+                script
+                    .arg(token.expose())
+                    .arg(millis(ttl))
+                    .invoke_async(&mut line.connection)
+                    .await
             });
             extend.await
         })
         .await;
     let now = group.clock().now();
     let end = end_of_extend(&told, quorum::validity(ttl, began.elapsed()), key, now);
-    Attempt { nodes: acts(group, &told, ActOutcome::Extended, key), end }
+    Attempt {
+        nodes: acts(group, &told, ActOutcome::Extended, key),
+        end,
+    }
 }
 
 /// Deletes the lock on every node where the token is the owner's.
 pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct> {
-    let told = group.on_each(|node| async move { release_on(&node, key, token).await }).await;
+    let told = group
+        .on_each(|node| async move { release_on(&node, key, token).await })
+        .await;
     acts(group, &told, ActOutcome::Released, key)
 }
 
-fn acts(group: &Group, told: &[Result<Told, Missed>], done: ActOutcome, key: &LockKey) -> Vec<NodeAct> {
+fn acts(
+    group: &Group,
+    told: &[Result<Told, Missed>],
+    done: ActOutcome,
+    key: &LockKey,
+) -> Vec<NodeAct> {
     let now = group.clock().now();
     let names = group.config.nodes.iter().map(|node| node.name.clone());
-    names.zip(told).map(|(node, told)| NodeAct { node, outcome: outcome(told, done.clone(), key, now) }).collect()
+    names
+        .zip(told)
+        .map(|(node, told)| NodeAct {
+            node,
+            outcome: outcome(told, done.clone(), key, now),
+        })
+        .collect()
 }
 
 /// Won on a quorum in time. Otherwise somebody else's if any node says so, not held if too few nodes are left to hold
 /// it, and open if the missing nodes decide.
-fn end_of_extend(told: &[Result<Told, Missed>], validity: Option<Duration>, key: &LockKey, now: Timestamp) -> End {
+fn end_of_extend(
+    told: &[Result<Told, Missed>],
+    validity: Option<Duration>,
+    key: &LockKey,
+    now: Timestamp,
+) -> End {
     let took: Vec<Result<Took, Missed>> = told
         .iter()
         .map(|told| match told {
             Ok(Told::Done) => Ok(Took::Ours),
-            Ok(Told::NotThere) => Err(Missed::Refused { reason: "not there".to_owned() }),
+            Ok(Told::NotThere) => Err(Missed::Refused {
+                reason: "not there".to_owned(),
+            }),
             Ok(Told::OtherOwner { value, pttl }) => {
-                Ok(Took::Theirs(owner_of(key, value.clone(), *pttl, now).zip(lease_of(*pttl, now))))
+                Ok(Took::Theirs(found_there(key, value.clone(), *pttl, now)))
             }
             Ok(Told::WrongType { type_name }) => Ok(Took::WrongType(type_name.clone())),
             Err(missed) => Err(missed.clone()),
         })
         .collect();
     let quorum = quorum::majority(told.len());
-    let may_still_have_it = told.iter().filter(|told| matches!(told, Ok(Told::Done) | Err(_))).count();
+    let may_still_have_it = told
+        .iter()
+        .filter(|told| matches!(told, Ok(Told::Done) | Err(_)))
+        .count();
     match end(&took, validity, now) {
         End::NoQuorum if may_still_have_it >= quorum => End::NoQuorum,
         End::NoQuorum => {
@@ -90,30 +120,56 @@ mod tests {
     }
 
     fn theirs() -> Result<Told, Missed> {
-        Ok(Told::OtherOwner { value: Value::Text(b"other".to_vec()), pttl: 500 })
+        Ok(Told::OtherOwner {
+            value: Value::Text(b"other".to_vec()),
+            pttl: 500,
+        })
     }
 
     fn silent() -> Result<Told, Missed> {
-        Err(Missed::Unanswered { reason: "no answer within 500 ms".to_owned() })
+        Err(Missed::Unanswered {
+            reason: "no answer within 500 ms".to_owned(),
+        })
     }
 
     #[test]
     fn an_extension_needs_a_quorum_of_its_own() {
-        assert_eq!(ended(&[Ok(Told::Done), Ok(Told::Done), silent()]), End::Won(Duration::from_secs(9)));
+        assert_eq!(
+            ended(&[Ok(Told::Done), Ok(Told::Done), silent()]),
+            End::Won(Duration::from_secs(9))
+        );
         assert_eq!(ended(&[Ok(Told::Done), silent(), silent()]), End::NoQuorum);
-        assert_eq!(ended(&[Ok(Told::Done), Ok(Told::NotThere), silent()]), End::NoQuorum);
+        assert_eq!(
+            ended(&[Ok(Told::Done), Ok(Told::NotThere), silent()]),
+            End::NoQuorum
+        );
     }
 
     #[test]
     fn what_is_on_too_few_nodes_is_not_held() {
         assert_eq!(ended(&[Ok(Told::NotThere)]), End::NotHeld);
-        assert_eq!(ended(&[Ok(Told::Done), Ok(Told::NotThere), Ok(Told::NotThere)]), End::NotHeld);
+        assert_eq!(
+            ended(&[Ok(Told::Done), Ok(Told::NotThere), Ok(Told::NotThere)]),
+            End::NotHeld
+        );
     }
 
     #[test]
     fn another_owner_is_told_first() {
-        assert!(matches!(ended(&[theirs()]), End::Taken { owner: Some(_), lease_ms: Some(500) }));
-        assert!(matches!(ended(&[theirs(), Ok(Told::NotThere), Ok(Told::NotThere)]), End::Taken { .. }));
-        assert_eq!(ended(&[theirs(), Ok(Told::Done), Ok(Told::Done)]), End::Won(Duration::from_secs(9)));
+        assert!(matches!(
+            ended(&[theirs()]),
+            End::Taken {
+                owner: Some(_),
+                lease_ms: Some(500)
+            }
+        ));
+        assert!(matches!(
+            ended(&[theirs(), Ok(Told::NotThere), Ok(Told::NotThere)]),
+            End::Taken { .. }
+        ));
+        assert_eq!(
+            ended(&[theirs(), Ok(Told::Done), Ok(Told::Done)]),
+            End::Won(Duration::from_secs(9))
+        );
     }
 }

@@ -21,15 +21,27 @@ const DENIALS: u32 = 6;
 /// Deletes the lock on one node if the token is its owner's.
 pub async fn release_on(node: &Node, key: &LockKey, token: &Token) -> Result<Told, Missed> {
     let release = node.act(node.command_timeout(), |mut line| async move {
-        RELEASE.key(key.as_bytes()).arg(token.expose()).invoke_async(&mut line.connection).await
+        RELEASE
+            .key(key.as_bytes())
+            .arg(token.expose())
+            .invoke_async(&mut line.connection)
+            .await
     });
     release.await
 }
 
 /// Goes on releasing in the background until the node says it is done, or the lease has ended by itself.
-pub fn release_later(nodes: Vec<Arc<Node>>, key: LockKey, token: Token, lease_ends: Instant, stop: CancellationToken) {
+pub fn release_later(
+    nodes: Vec<Arc<Node>>,
+    key: LockKey,
+    token: Token,
+    lease_ends: Instant,
+    stop: CancellationToken,
+) {
     // A guard may be dropped when the runtime is already gone; then the lease has to do.
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return;
+    };
     for node in nodes {
         let (key, token, stop) = (key.clone(), token.clone(), stop.clone());
         runtime.spawn(async move {

@@ -17,12 +17,18 @@ impl Token {
     /// A fresh token, unguessable, that names its owner readably: `lockkeeper:<label>:<32 hex digits>`.
     pub fn mint(label: &str) -> Self {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-');
-        let label: String = label.chars().take(LONGEST_LABEL).map(|c| if is_fine(c) { c } else { '-' }).collect();
+        let label: String = label
+            .chars()
+            .take(LONGEST_LABEL)
+            .map(|c| if is_fine(c) { c } else { '-' })
+            .collect();
         let label = if label.is_empty() { "unnamed" } else { &label };
-        let secret = rand::random::<[u8; 16]>().iter().fold(String::new(), |mut hex, byte| {
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        });
+        let secret = rand::random::<[u8; 16]>()
+            .iter()
+            .fold(String::new(), |mut hex, byte| {
+                let _infallible = write!(hex, "{byte:02x}");
+                hex
+            });
         Self(format!("lockkeeper:{label}:{secret}").into_bytes())
     }
 
@@ -54,7 +60,10 @@ mod tests {
 
     #[test]
     fn a_token_names_its_owner_and_cannot_be_guessed() {
-        let (one, other) = (Token::mint("api-3@host:7/x y"), Token::mint("api-3@host:7/x y"));
+        let (one, other) = (
+            Token::mint("api-3@host:7/x y"),
+            Token::mint("api-3@host:7/x y"),
+        );
         let text = String::from_utf8(one.expose().to_vec()).unwrap();
         let parts: Vec<&str> = text.split(':').collect();
         assert_eq!(parts[..2], ["lockkeeper", "api-3@host-7-x-y"]);

@@ -43,12 +43,18 @@ impl Facts {
     /// Reads the answer to `INFO`, whichever sections it has.
     pub fn read(info: &str) -> Self {
         let field = |name: &str| {
-            info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':')).map(str::to_owned)
+            info.lines()
+                .find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
+                .map(str::to_owned)
         };
         // Valkey goes on telling the version of Redis it branched off from (7.2.4) as `redis_version`.
         let is_valkey = field("server_name").is_some_and(|name| name == "valkey");
         let server = if is_valkey { "valkey" } else { "redis" };
-        let version = field(if is_valkey { "valkey_version" } else { "redis_version" });
+        let version = field(if is_valkey {
+            "valkey_version"
+        } else {
+            "redis_version"
+        });
         Self {
             server: version.is_some().then(|| server.to_owned()),
             version,
@@ -59,8 +65,12 @@ impl Facts {
             }),
             run_id: field("run_id"),
             // Negative after the server's clock was set back.
-            uptime: field("uptime_in_seconds").and_then(|text| text.parse().ok()).map(Duration::from_secs),
-            is_cluster_node: field("redis_mode").or_else(|| field("server_mode")).is_some_and(|mode| mode == "cluster"),
+            uptime: field("uptime_in_seconds")
+                .and_then(|text| text.parse().ok())
+                .map(Duration::from_secs),
+            is_cluster_node: field("redis_mode")
+                .or_else(|| field("server_mode"))
+                .is_some_and(|mode| mode == "cluster"),
         }
     }
 }
@@ -107,7 +117,10 @@ impl Health {
             self.round_trips.push_back((vitals.round_trip, skew));
         }
         if let Some(facts) = vitals.facts {
-            if self.facts.run_id.is_some() && facts.run_id.is_some() && facts.run_id != self.facts.run_id {
+            if self.facts.run_id.is_some()
+                && facts.run_id.is_some()
+                && facts.run_id != self.facts.run_id
+            {
                 self.restarted_at = Some(vitals.heard_at);
             }
             // A server that stops telling its run id is not a new one.
@@ -135,21 +148,33 @@ impl Health {
 
     /// The shortest round trip lately: what the network alone takes.
     pub fn shortest_round_trip(&self) -> Duration {
-        self.round_trips.iter().map(|(took, _)| *took).min().or(self.latency).unwrap_or_default()
+        self.round_trips
+            .iter()
+            .map(|(took, _)| *took)
+            .min()
+            .or(self.latency)
+            .unwrap_or_default()
     }
 
     /// The node as people see it.
     pub fn view(&self, name: &str, address: &str, now: Timestamp) -> NodeView {
         let is_up = self.state == NodeState::Up;
         let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
-        let uptime = self.facts.uptime.zip(self.facts_at).filter(|_| is_up).map(|(then, at)| then + now.since(at));
+        let uptime = self
+            .facts
+            .uptime
+            .zip(self.facts_at)
+            .filter(|_| is_up)
+            .map(|(then, at)| then + now.since(at));
         NodeView {
             name: name.to_owned(),
             address: address.to_owned(),
             state: self.state,
             reason: self.reason.clone(),
             since: self.since,
-            latency_ms: self.latency.map(|took| (took.as_secs_f64() * 1e6).round() / 1e3),
+            latency_ms: self
+                .latency
+                .map(|took| (took.as_secs_f64() * 1e6).round() / 1e3),
             clock_skew_ms: best.map(|(_, skew)| *skew),
             version: self.facts.version.clone(),
             server: self.facts.server.clone(),
@@ -170,7 +195,10 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
     fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
-        let facts = Facts { run_id: Some(run_id.to_owned()), ..Facts::default() };
+        let facts = Facts {
+            run_id: Some(run_id.to_owned()),
+            ..Facts::default()
+        };
         Vitals {
             heard_at: NOW.plus_millis(at_ms),
             round_trip: Duration::from_micros(took_us),
@@ -184,14 +212,20 @@ mod tests {
         let facts = Facts::read(
             "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:standalone\r\n",
         );
-        assert_eq!((facts.server.as_deref(), facts.version.as_deref()), (Some("valkey"), Some("9.1.2")));
+        assert_eq!(
+            (facts.server.as_deref(), facts.version.as_deref()),
+            (Some("valkey"), Some("9.1.2"))
+        );
         assert!(!facts.is_cluster_node);
     }
 
     #[test]
     fn a_server_whose_clock_was_set_back_has_no_uptime() {
         assert_eq!(Facts::read("uptime_in_seconds:-29\r\n").uptime, None);
-        assert_eq!(Facts::read("uptime_in_seconds:29\r\n").uptime, Some(Duration::from_secs(29)));
+        assert_eq!(
+            Facts::read("uptime_in_seconds:29\r\n").uptime,
+            Some(Duration::from_secs(29))
+        );
     }
 
     #[test]
@@ -211,7 +245,10 @@ mod tests {
         health.heard(vitals(10, 100, 0, "a"));
         assert_eq!(health.view("a", "h:1", NOW).restarted_at, None);
         health.heard(vitals(20, 100, 0, "b"));
-        assert_eq!(health.view("a", "h:1", NOW).restarted_at, Some(NOW.plus_millis(20)));
+        assert_eq!(
+            health.view("a", "h:1", NOW).restarted_at,
+            Some(NOW.plus_millis(20))
+        );
     }
 
     #[test]
@@ -221,6 +258,9 @@ mod tests {
         health.lost(&Trouble::down("no answer within 500 ms"), NOW);
         health.lost(&Trouble::down("connection refused"), NOW.plus_millis(100));
         let view = health.view("a", "h:1", NOW);
-        assert_eq!((view.since, view.reason.as_deref()), (Some(NOW), Some("connection refused")));
+        assert_eq!(
+            (view.since, view.reason.as_deref()),
+            (Some(NOW), Some("connection refused"))
+        );
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError,
-    RedisResult, Value,
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, PushInfo,
+    PushKind, RedisError, RedisResult, Value,
 };
 use tokio::sync::Notify;
 
@@ -39,25 +39,39 @@ static LINES_OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Line {
     /// Opens a connection and says who we are. `lost` is rung when the connection breaks.
-    pub async fn open(info: &ConnectionInfo, purpose: Purpose, lost: Arc<Notify>) -> RedisResult<Self> {
+    pub async fn open(
+        info: &ConnectionInfo,
+        purpose: Purpose,
+        lost: Arc<Notify>,
+    ) -> RedisResult<Self> {
         if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             // redis leaves the choice of a cryptography provider to the program; a second call finds it chosen.
             let _already_chosen = rustls::crypto::ring::default_provider().install_default();
         }
         let mut connection = match connect(info, ProtocolVersion::RESP3, Some(lost)).await {
             // Redis before 6, and proxies.
-            Err(error) if speaks_only_resp2(&error) => connect(info, ProtocolVersion::RESP2, None).await?,
+            Err(error) if speaks_only_resp2(&error) => {
+                connect(info, ProtocolVersion::RESP2, None).await?
+            }
             other => other?,
         };
         // For people who look at CLIENT LIST; a server that will not have it is no worse for it.
         let mut greeting = redis::pipe();
-        greeting.ignore_errors().cmd("CLIENT").arg("SETNAME").arg("lockkeeper");
+        greeting
+            .ignore_errors()
+            .cmd("CLIENT")
+            .arg("SETNAME")
+            .arg("lockkeeper");
         if purpose == Purpose::Observing {
             greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
         }
         let answers: Vec<RedisResult<Value>> = greeting.query_async(&mut connection).await?;
         let leaves_no_trace = answers.get(1).is_some_and(Result::is_ok);
-        Ok(Self { connection, number: LINES_OPENED.fetch_add(1, Ordering::Relaxed), leaves_no_trace })
+        Ok(Self {
+            connection,
+            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
+            leaves_no_trace,
+        })
     }
 
     /// Asks how the node is, and with `thoroughly` also what it says about itself.
@@ -65,19 +79,31 @@ impl Line {
         let mut questions = redis::pipe();
         questions.ignore_errors().cmd("PING").cmd("TIME");
         if thoroughly {
-            questions.cmd("INFO").arg("server").cmd("INFO").arg("replication");
+            questions
+                .cmd("INFO")
+                .arg("server")
+                .cmd("INFO")
+                .arg("replication");
         }
         let (sent_at, sent) = (clock.now(), Instant::now());
-        let answers: Vec<RedisResult<Value>> =
-            questions.query_async(&mut self.connection).await.map_err(|error| Trouble::of(&error))?;
+        let answers: Vec<RedisResult<Value>> = questions
+            .query_async(&mut self.connection)
+            .await
+            .map_err(|error| Trouble::of(&error))?;
         let (heard_at, round_trip) = (clock.now(), sent.elapsed());
 
         let mut answers = answers.into_iter();
         is_pong(answers.next())?;
         let server_time = time(answers.next())?;
-        let skew_ms = server_time.map(|theirs| theirs - i64::midpoint(sent_at.millis(), heard_at.millis()));
+        let skew_ms =
+            server_time.map(|theirs| theirs - i64::midpoint(sent_at.millis(), heard_at.millis()));
         let facts = if thoroughly { facts(answers)? } else { None };
-        Ok(Vitals { heard_at, round_trip, skew_ms, facts })
+        Ok(Vitals {
+            heard_at,
+            round_trip,
+            skew_ms,
+            facts,
+        })
     }
 }
 
@@ -89,7 +115,9 @@ async fn connect(
     let settings = info.redis_settings().clone().set_protocol(protocol);
     let client = redis::Client::open(info.clone().set_redis_settings(settings))?;
     // The node puts limits around every call, this one too; a second one here would only blur the reason.
-    let mut config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let mut config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None);
     if let Some(lost) = lost {
         config = config.set_push_sender(move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
@@ -98,13 +126,17 @@ async fn connect(
             Ok::<(), std::convert::Infallible>(())
         });
     }
-    client.get_multiplexed_async_connection_with_config(&config).await
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
 }
 
 fn speaks_only_resp2(error: &RedisError) -> bool {
     error.kind() == ErrorKind::RESP3NotSupported
         || error.code() == Some("NOPROTO")
-        || error.detail().is_some_and(|text| text.to_ascii_lowercase().starts_with("unknown command"))
+        || error
+            .detail()
+            .is_some_and(|text| text.to_ascii_lowercase().starts_with("unknown command"))
 }
 
 /// A server that may not answer `PING` for lack of permission is alive all the same.
@@ -122,8 +154,11 @@ fn is_pong(answer: Option<RedisResult<Value>>) -> Result<(), Trouble> {
 fn time(answer: Option<RedisResult<Value>>) -> Result<Option<i64>, Trouble> {
     match answer {
         Some(Ok(value)) => {
-            let (seconds, micros): (i64, i64) = redis::from_redis_value(value).map_err(|_| Trouble::not_redis())?;
-            Ok(Some(seconds.saturating_mul(1000).saturating_add(micros / 1000)))
+            let (seconds, micros): (i64, i64) =
+                redis::from_redis_value(value).map_err(|_| Trouble::not_redis())?;
+            Ok(Some(
+                seconds.saturating_mul(1000).saturating_add(micros / 1000),
+            ))
         }
         Some(Err(error)) if error.code() == Some("NOPERM") => Ok(None),
         Some(Err(error)) => Err(Trouble::of(&error)),
@@ -133,16 +168,24 @@ fn time(answer: Option<RedisResult<Value>>) -> Result<Option<i64>, Trouble> {
 
 /// What both sections of `INFO` tell; nothing where it may not be asked.
 fn facts(answers: impl Iterator<Item = RedisResult<Value>>) -> Result<Option<Facts>, Trouble> {
-    let sections: Vec<String> =
-        answers.filter_map(Result::ok).filter_map(|value| redis::from_redis_value(value).ok()).collect();
+    let sections: Vec<String> = answers
+        .filter_map(Result::ok)
+        .filter_map(|value| redis::from_redis_value(value).ok())
+        .collect();
     if sections.is_empty() {
         return Ok(None);
     }
     let facts = Facts::read(&sections.join("\r\n"));
-    if facts.is_cluster_node { Err(Trouble::cluster_node()) } else { Ok(Some(facts)) }
+    if facts.is_cluster_node {
+        Err(Trouble::cluster_node())
+    } else {
+        Ok(Some(facts))
+    }
 }
 
 /// Ends `call` after `limit`.
 pub async fn within<T>(limit: Duration, call: impl Future<Output = T>) -> Result<T, Trouble> {
-    tokio::time::timeout(limit, call).await.map_err(|_| Trouble::no_answer(limit))
+    tokio::time::timeout(limit, call)
+        .await
+        .map_err(|_| Trouble::no_answer(limit))
 }

@@ -22,16 +22,32 @@ pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>
     let limits = u32::try_from(keys.len().div_ceil(KEYS_PER_LIMIT).max(1)).unwrap_or(u32::MAX);
     let limit = node.command_timeout().saturating_mul(limits);
     let seen = node.observe(limit, |line| async move {
-        let mut look = LookAtNode { node: Some(node), clock: node.clock(), line };
+        let mut look = LookAtNode {
+            node: Some(node),
+            clock: node.clock(),
+            line,
+        };
         look.at_all(keys).await
     });
     seen.await.map_err(|missed| missed.reason().to_owned())
 }
 
 /// Looks at one key before or after an act: nothing remembered, whatever trace that leaves.
-pub async fn look_closely(line: Line, clock: &Clock, key: &LockKey) -> RedisResult<Option<Sighting>> {
-    let mut look = LookAtNode { node: None, clock, line };
-    Ok(look.at_all(std::slice::from_ref(key)).await?.pop().flatten())
+pub async fn look_closely(
+    line: Line,
+    clock: &Clock,
+    key: &LockKey,
+) -> RedisResult<Option<Sighting>> {
+    let mut look = LookAtNode {
+        node: None,
+        clock,
+        line,
+    };
+    Ok(look
+        .at_all(std::slice::from_ref(key))
+        .await?
+        .pop()
+        .flatten())
 }
 
 struct LookAtNode<'a> {
@@ -47,7 +63,9 @@ impl LookAtNode<'_> {
         for chunk in keys.chunks(CHUNK) {
             let mut found = self.at_chunk(chunk).await?;
             // A key that changed its type between two questions is looked at once more, not reported as gone.
-            let again: Vec<usize> = (0..chunk.len()).filter(|&i| matches!(found[i], Found::Changed)).collect();
+            let again: Vec<usize> = (0..chunk.len())
+                .filter(|&i| matches!(found[i], Found::Changed))
+                .collect();
             if !again.is_empty() {
                 let keys: Vec<LockKey> = again.iter().map(|&i| chunk[i].clone()).collect();
                 for (i, second) in again.into_iter().zip(self.at_chunk(&keys).await?) {
@@ -60,7 +78,11 @@ impl LookAtNode<'_> {
         let sees_something = seen.iter().any(|found| !matches!(found, Found::Refused(_)));
         match seen.first() {
             Some(Found::Refused(error)) if !sees_something => Err(error.clone()),
-            Some(_) | None => Ok(keys.iter().zip(seen).map(|(key, found)| found.into_sighting(key)).collect()),
+            Some(_) | None => Ok(keys
+                .iter()
+                .zip(seen)
+                .map(|(key, found)| found.into_sighting(key))
+                .collect()),
         }
     }
 
@@ -75,12 +97,24 @@ impl LookAtNode<'_> {
                     Found::Gone
                 }
                 Outline::Refused(error) => Found::Refused(error.clone()),
-                Outline::There(reading) if !matches!(reading.type_name.as_str(), "string" | "hash") => Found::Seen {
-                    value: Value::Other { type_name: reading.type_name.clone() },
-                    reading: reading.clone(),
-                },
-                Outline::There(reading) => match self.with_memory(|memory| memory.recall(key, reading)).flatten() {
-                    Some(value) => Found::Seen { value, reading: reading.clone() },
+                Outline::There(reading)
+                    if !matches!(reading.type_name.as_str(), "string" | "hash") =>
+                {
+                    Found::Seen {
+                        value: Value::Other {
+                            type_name: reading.type_name.clone(),
+                        },
+                        reading: reading.clone(),
+                    }
+                }
+                Outline::There(reading) => match self
+                    .with_memory(|memory| memory.recall(key, reading))
+                    .flatten()
+                {
+                    Some(value) => Found::Seen {
+                        value,
+                        reading: reading.clone(),
+                    },
                     None => {
                         to_read.push((i, key, reading.clone()));
                         Found::Changed
@@ -89,11 +123,17 @@ impl LookAtNode<'_> {
             });
         }
         let remembers = self.remembers();
-        let wanted: Vec<_> = to_read.iter().map(|(_, key, reading)| (*key, reading.type_name.as_str())).collect();
-        let values = values::read(&mut self.line.connection, self.clock, &wanted, remembers).await?;
+        let wanted: Vec<_> = to_read
+            .iter()
+            .map(|(_, key, reading)| (*key, reading.type_name.as_str()))
+            .collect();
+        let values =
+            values::read(&mut self.line.connection, self.clock, &wanted, remembers).await?;
         for ((i, key, before), value) in to_read.into_iter().zip(values) {
             if let Found::Seen { value, reading } = &value {
-                self.with_memory(|memory| memory.remember(key, value.clone(), reading.clone(), &before));
+                self.with_memory(|memory| {
+                    memory.remember(key, value.clone(), reading.clone(), &before)
+                });
             }
             found[i] = value;
         }
@@ -112,17 +152,32 @@ impl LookAtNode<'_> {
                 questions.ask(&["OBJECT", "IDLETIME"], key);
             }
         }
-        let mut trip = questions.send(&mut self.line.connection, self.clock).await?;
+        let mut trip = questions
+            .send(&mut self.line.connection, self.clock)
+            .await?;
         let mut outlines = Vec::with_capacity(keys.len());
         for _ in keys {
             let (type_name, pttl) = (trip.answer::<String>()?, trip.answer::<i64>()?);
             // Refused under an LFU policy, which keeps no idle times.
-            let idle: Option<i64> = if remembers { trip.answer::<Option<i64>>()?.ok().flatten() } else { None };
+            let idle: Option<i64> = if remembers {
+                trip.answer::<Option<i64>>()?.ok().flatten()
+            } else {
+                None
+            };
             outlines.push(match (type_name, pttl) {
                 (Ok(type_name), Ok(pttl)) => match Ttl::of_pttl(pttl) {
                     Some(ttl) if type_name != "none" => {
-                        let touched = trip.touch_clock.zip(idle).map(|(clock, idle)| clock.before(idle));
-                        Outline::There(Reading { type_name, ttl, at: trip.at, took: trip.took, touched })
+                        let touched = trip
+                            .touch_clock
+                            .zip(idle)
+                            .map(|(clock, idle)| clock.before(idle));
+                        Outline::There(Reading {
+                            type_name,
+                            ttl,
+                            at: trip.at,
+                            took: trip.took,
+                            touched,
+                        })
                     }
                     Some(_) | None => Outline::Gone,
                 },

@@ -95,12 +95,25 @@ impl Memory {
 
     /// Remembers a value that was just read. `before` is what the key looked like right before.
     pub fn remember(&mut self, key: &LockKey, value: Value, reading: Reading, before: &Reading) {
-        let was_quiet =
-            before.touched.zip(reading.touched).is_some_and(|(touched, read)| read.seconds_since(touched) >= 2);
+        let was_quiet = before
+            .touched
+            .zip(reading.touched)
+            .is_some_and(|(touched, read)| read.seconds_since(touched) >= 2);
         let is_settled = was_quiet
-            || self.keys.get(key).is_some_and(|known| known.value == value && known.reading.same_deadline(&reading));
+            || self
+                .keys
+                .get(key)
+                .is_some_and(|known| known.value == value && known.reading.same_deadline(&reading));
         let asked_at = reading.at;
-        self.keys.insert(key.clone(), Remembered { value, reading, asked_at, is_settled });
+        self.keys.insert(
+            key.clone(),
+            Remembered {
+                value,
+                reading,
+                asked_at,
+                is_settled,
+            },
+        );
     }
 
     /// Forgets a key that is gone.
@@ -115,9 +128,13 @@ impl Memory {
 
     /// Forgets keys nobody asks about any more.
     pub fn sweep(&mut self, now: Timestamp) {
-        if self.swept_at.is_none_or(|then| now.since(then) >= FORGET_AFTER / 4) {
+        if self
+            .swept_at
+            .is_none_or(|then| now.since(then) >= FORGET_AFTER / 4)
+        {
             self.swept_at = Some(now);
-            self.keys.retain(|_, known| now.since(known.asked_at) < FORGET_AFTER);
+            self.keys
+                .retain(|_, known| now.since(known.asked_at) < FORGET_AFTER);
         }
     }
 
@@ -135,7 +152,9 @@ impl Memory {
 /// Redis keeps the numbers below 10,000 once for all keys, so their idle time is everybody's.
 fn is_shared_number(value: &Value) -> bool {
     match value {
-        Value::Text(bytes) => (1..=4).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit),
+        Value::Text(bytes) => {
+            (1..=4).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)
+        }
         Value::Hash(_) | Value::TooLarge | Value::Other { .. } => false,
     }
 }
@@ -173,17 +192,49 @@ mod tests {
     fn a_quiet_lock_is_read_once() {
         let (mut memory, key) = memory_of(5);
         assert!(memory.recall(&key, &reading(5_000, 55_000, 100)).is_some());
-        assert!(memory.recall(&key, &reading(9_000, 51_003, 99)).is_some(), "the second changed between two questions");
+        assert!(
+            memory.recall(&key, &reading(9_000, 51_003, 99)).is_some(),
+            "the second changed between two questions"
+        );
     }
 
     #[test]
     fn a_touch_or_a_moved_deadline_or_another_object_is_read_again() {
         let (mut memory, key) = memory_of(5);
-        assert!(memory.recall(&key, &reading(5_000, 55_000, 101)).is_none(), "touched in a later second");
-        assert!(memory.recall(&key, &reading(5_000, 60_000, 100)).is_none(), "renewed");
-        assert!(memory.recall(&key, &reading(5_000, 55_000, 42)).is_none(), "another object");
-        assert!(memory.recall(&key, &Reading { type_name: "hash".into(), ..reading(5_000, 55_000, 100) }).is_none());
-        assert!(memory.recall(&key, &Reading { ttl: Ttl::Never, ..reading(5_000, 0, 100) }).is_none());
+        assert!(
+            memory.recall(&key, &reading(5_000, 55_000, 101)).is_none(),
+            "touched in a later second"
+        );
+        assert!(
+            memory.recall(&key, &reading(5_000, 60_000, 100)).is_none(),
+            "renewed"
+        );
+        assert!(
+            memory.recall(&key, &reading(5_000, 55_000, 42)).is_none(),
+            "another object"
+        );
+        assert!(
+            memory
+                .recall(
+                    &key,
+                    &Reading {
+                        type_name: "hash".into(),
+                        ..reading(5_000, 55_000, 100)
+                    }
+                )
+                .is_none()
+        );
+        assert!(
+            memory
+                .recall(
+                    &key,
+                    &Reading {
+                        ttl: Ttl::Never,
+                        ..reading(5_000, 0, 100)
+                    }
+                )
+                .is_none()
+        );
     }
 
     #[test]
@@ -191,14 +242,29 @@ mod tests {
         let (mut memory, key) = memory_of(0);
         let second = reading(1_000, 59_000, 100);
         assert!(memory.recall(&key, &second).is_none());
-        memory.remember(&key, Value::Text(b"owner".to_vec()), reading(1_000, 59_000, 101), &second);
+        memory.remember(
+            &key,
+            Value::Text(b"owner".to_vec()),
+            reading(1_000, 59_000, 101),
+            &second,
+        );
         assert!(memory.recall(&key, &reading(2_000, 58_000, 101)).is_some());
     }
 
     #[test]
     fn without_an_idle_time_it_is_always_read() {
         let (mut memory, key) = memory_of(5);
-        assert!(memory.recall(&key, &Reading { touched: None, ..reading(5_000, 55_000, 100) }).is_none());
+        assert!(
+            memory
+                .recall(
+                    &key,
+                    &Reading {
+                        touched: None,
+                        ..reading(5_000, 55_000, 100)
+                    }
+                )
+                .is_none()
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
+mod glob;
 pub mod health;
 pub mod line;
 pub mod look;
@@ -8,6 +9,7 @@ pub mod node;
 pub mod scan;
 pub mod scripts;
 pub mod sighting;
+mod supervisor;
 pub mod trip;
 pub mod trouble;
 pub mod values;
@@ -78,7 +80,12 @@ impl Group {
     pub fn start(config: GroupConfig, clock: Clock, stop: CancellationToken) -> Arc<Self> {
         let (connect, command) = (config.connect_timeout, config.command_timeout);
         let start = |node| Node::start(node, connect, command, clock.clone(), stop.clone());
-        Arc::new(Self { nodes: config.nodes.iter().map(start).collect(), config, clock, stop })
+        Arc::new(Self {
+            nodes: config.nodes.iter().map(start).collect(),
+            config,
+            clock,
+            stop,
+        })
     }
 
     /// How many nodes an owner needs.
@@ -94,7 +101,8 @@ impl Group {
     /// Waits until every node was tried once, well or badly: no longer than the connect time limit. Looks and acts do
     /// not need it, they wait for the first attempt themselves within their own limits.
     pub async fn first_attempts(&self) {
-        self.on_each(|node| async move { node.first_attempt().await }).await;
+        self.on_each(|node| async move { node.first_attempt().await })
+            .await;
     }
 
     /// Does something with all nodes at once; the answers come in the order of the configuration.
@@ -107,9 +115,15 @@ impl Group {
     pub async fn look(&self, keys: &[LockKey]) -> Look {
         let asked_at = self.clock.now();
         let ask = |node: Arc<Node>| async move {
-            NodeLook { node: node.name().to_owned(), seen: look::look(&node, keys).await }
+            NodeLook {
+                node: node.name().to_owned(),
+                seen: look::look(&node, keys).await,
+            }
         };
-        Look { asked_at, nodes: self.on_each(ask).await }
+        Look {
+            asked_at,
+            nodes: self.on_each(ask).await,
+        }
     }
 
     /// Scans every node for the group's patterns, over and over, within the budget, until `stop` is cancelled.
@@ -141,5 +155,8 @@ impl Group {
 
 /// A fresh coverage for a group that has not been scanned yet.
 pub fn coverage_before_the_first_pass(config: &GroupConfig) -> Coverage {
-    Coverage { patterns: config.keys.clone(), ..Coverage::default() }
+    Coverage {
+        patterns: config.keys.clone(),
+        ..Coverage::default()
+    }
 }

@@ -1,15 +1,15 @@
-//! One node: two supervised connections, reconnected for ever, and what is known about its health.
+//! One node: two connections that [`super::supervisor`] keeps up, and what is known about its health.
 //!
 //! Callers never wait for a node that is known to be down, and one caller's missed answer costs no other caller anything.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError, RedisResult};
+use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::health::{Health, Vitals};
+use super::health::Health;
 use super::line::{Line, Purpose, within};
 use super::memory::Memory;
 use super::trouble::{Missed, Trouble, words};
@@ -17,39 +17,30 @@ use crate::domain::{NodeState, NodeView};
 use crate::server::clock::Clock;
 use crate::server::config::NodeConfig;
 
-/// How often a node's health is checked.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
-
-/// How many checks until it is asked again what it says about itself.
-const CHECKS_PER_INFO: u32 = 5;
-
-/// The first and the longest pause before connecting again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-
-/// A node that only has to load its data is asked more often than one that is down.
-const LONGEST_PAUSE_WHILE_LOADING: Duration = Duration::from_millis(500);
-
 /// One Redis or Valkey server.
 pub struct Node {
-    name: String,
+    pub(super) name: String,
     address: String,
-    info: ConnectionInfo,
-    connect_timeout: Duration,
-    command_timeout: Duration,
-    clock: Clock,
-    access: watch::Sender<Access>,
+    pub(super) info: ConnectionInfo,
+    pub(super) connect_timeout: Duration,
+    pub(super) command_timeout: Duration,
+    pub(super) clock: Clock,
+    pub(super) access: watch::Sender<Access>,
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
-    kick: Arc<Notify>,
+    pub(super) kick: Arc<Notify>,
     health: Mutex<Health>,
     memory: Mutex<Memory>,
 }
 
 /// Whether, and how, the node can be called.
-enum Access {
+pub(super) enum Access {
     /// The first attempt has not ended yet.
     Starting,
     /// It can be called. The acting connection is away while it is being replaced.
-    Open { observing: Line, acting: Option<Line> },
+    Open {
+        observing: Line,
+        acting: Option<Line>,
+    },
     /// It cannot, and this is why.
     Shut(Trouble),
 }
@@ -61,7 +52,9 @@ impl Access {
             (Self::Starting, _) => None,
             (Self::Open { observing, .. }, Purpose::Observing) => Some(Ok(observing.clone())),
             (Self::Open { acting, .. }, Purpose::Acting) => acting.clone().map(Ok),
-            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked { reason: trouble.reason.clone() })),
+            (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked {
+                reason: trouble.reason.clone(),
+            })),
         }
     }
 
@@ -79,7 +72,7 @@ impl Node {
         clock: Clock,
         stop: CancellationToken,
     ) -> Arc<Self> {
-        let info = config.url.expose().into_connection_info().expect("a RedisUrl was parsed when it was made");
+        let info = config.url.connection().clone();
         let tcp = info.tcp_settings().clone().set_nodelay(true);
         let node = Arc::new(Self {
             name: config.name.clone(),
@@ -108,7 +101,8 @@ impl Node {
 
     /// How it is right now.
     pub fn view(&self) -> NodeView {
-        self.health().view(&self.name, &self.address, self.clock.now())
+        self.health()
+            .view(&self.name, &self.address, self.clock.now())
     }
 
     /// How long a command may take before the node counts as not answering.
@@ -133,21 +127,32 @@ impl Node {
 
     /// Waits until the first attempt to reach the node has ended, well or badly.
     pub async fn first_attempt(&self) {
-        self.until(|access| !matches!(access, Access::Starting)).await;
+        self.until(|access| !matches!(access, Access::Starting))
+            .await;
     }
 
     /// Waits until the node can be called.
     pub async fn until_up(&self) {
-        self.until(|access| matches!(access, Access::Open { .. })).await;
+        self.until(|access| matches!(access, Access::Open { .. }))
+            .await;
     }
 
     async fn until(&self, reached: impl FnMut(&Access) -> bool) {
         let mut access = self.access.subscribe();
-        drop(access.wait_for(reached).await.expect("self holds the sender"));
+        drop(
+            access
+                .wait_for(reached)
+                .await
+                .expect("self holds the sender"),
+        );
     }
 
     /// Calls the node over the observing connection.
-    pub async fn observe<T, F>(&self, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    pub async fn observe<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
@@ -155,14 +160,23 @@ impl Node {
     }
 
     /// Calls the node over the acting connection.
-    pub async fn act<T, F>(&self, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    pub async fn act<T, F>(
+        &self,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
         self.call(Purpose::Acting, limit, call).await
     }
 
-    async fn call<T, F>(&self, purpose: Purpose, limit: Duration, call: impl FnOnce(Line) -> F) -> Result<T, Missed>
+    async fn call<T, F>(
+        &self,
+        purpose: Purpose,
+        limit: Duration,
+        call: impl FnOnce(Line) -> F,
+    ) -> Result<T, Missed>
     where
         F: Future<Output = RedisResult<T>>,
     {
@@ -177,12 +191,16 @@ impl Node {
                     // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
                     self.kick.notify_one();
                 }
-                Err(Missed::Refused { reason: of_one_command(&error, trouble) })
+                Err(Missed::Refused {
+                    reason: of_one_command(&error, trouble),
+                })
             }
             Ok(Err(error)) => {
                 let trouble = Trouble::of(&error);
                 self.give_up(number, purpose, &trouble);
-                Err(Missed::Unanswered { reason: trouble.reason })
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
             }
             Err(_) => {
                 let trouble = Trouble::no_answer(limit);
@@ -192,7 +210,9 @@ impl Node {
                 } else {
                     self.give_up(number, purpose, &trouble);
                 }
-                Err(Missed::Unanswered { reason: trouble.reason })
+                Err(Missed::Unanswered {
+                    reason: trouble.reason,
+                })
             }
         }
     }
@@ -201,76 +221,15 @@ impl Node {
     async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
         let mut access = self.access.subscribe();
         let settled = access.wait_for(|access| access.line(purpose).is_some());
-        let settled = within(limit, settled).await.map_err(|late| Missed::NotAsked { reason: late.reason })?;
-        settled.expect("self holds the sender").line(purpose).expect("waited for it")
-    }
-
-    /// Connects, checks, and connects again, for ever.
-    async fn supervise(&self) {
-        let mut pause = PAUSES.0;
-        loop {
-            let trouble = match self.open().await {
-                Ok(()) => {
-                    pause = PAUSES.0;
-                    self.watch_over().await
-                }
-                Err(trouble) => trouble,
-            };
-            let longest = if trouble.state == NodeState::Loading { LONGEST_PAUSE_WHILE_LOADING } else { PAUSES.1 };
-            tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
-            self.shut(trouble);
-            // Jitter, so that the consoles of a large site do not come back in step.
-            tokio::time::sleep(pause.min(longest).mul_f64(rand::random_range(0.5..1.0))).await;
-            pause = (pause * 2).min(PAUSES.1);
-        }
-    }
-
-    async fn open(&self) -> Result<(), Trouble> {
-        let open = |purpose| Line::open(&self.info, purpose, Arc::clone(&self.kick));
-        let both = async { tokio::try_join!(open(Purpose::Observing), open(Purpose::Acting)) };
-        let (mut observing, acting) = within(self.connect_timeout, both).await?.map_err(|error| Trouble::of(&error))?;
-        let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
-        self.memory().forget_everything();
-        self.health().heard(vitals);
-        self.access.send_replace(Access::Open { observing, acting: Some(acting) });
-        Ok(())
-    }
-
-    /// Checks the health again and again until something is wrong.
-    async fn watch_over(&self) -> Trouble {
-        let mut round = 0u32;
-        loop {
-            round = round.wrapping_add(1);
-            let _either_way_look = tokio::time::timeout(CHECK_EVERY, self.kick.notified()).await;
-            let (mut observing, acting_is_away) = match &*self.access.borrow() {
-                Access::Open { observing, acting } => (observing.clone(), acting.is_none()),
-                Access::Shut(trouble) => return trouble.clone(),
-                Access::Starting => continue,
-            };
-            let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            let check = within(self.command_timeout, observing.check(&self.clock, thoroughly));
-            let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
-            match checked {
-                Ok(vitals) => self.health().heard(vitals),
-                Err(trouble) => return trouble,
-            }
-            if acting_is_away && let Err(trouble) = self.reopen_acting().await {
-                return trouble;
-            }
-        }
-    }
-
-    async fn reopen_acting(&self) -> Result<(), Trouble> {
-        let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
-        let line = within(self.connect_timeout, opening).await?.map_err(|error| Trouble::of(&error))?;
-        self.access.send_if_modified(|access| match access {
-            Access::Open { acting, .. } => {
-                *acting = Some(line);
-                true
-            }
-            Access::Starting | Access::Shut(_) => false,
-        });
-        Ok(())
+        let settled = within(limit, settled)
+            .await
+            .map_err(|late| Missed::NotAsked {
+                reason: late.reason,
+            })?;
+        settled
+            .expect("self holds the sender")
+            .line(purpose)
+            .expect("waited for it")
     }
 
     /// Drops an acting connection for good, because it never gets over an answer that does not come.
@@ -297,12 +256,12 @@ impl Node {
         }
     }
 
-    fn shut(&self, trouble: Trouble) {
+    pub(super) fn shut(&self, trouble: Trouble) {
         self.health().lost(&trouble, self.clock.now());
         self.access.send_replace(Access::Shut(trouble));
     }
 
-    fn health(&self) -> MutexGuard<'_, Health> {
+    pub(super) fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().expect("nobody panics while holding it")
     }
 }

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{
+    Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
+};
 
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
@@ -41,7 +43,10 @@ impl Questions {
         if with_touch_clock {
             pipeline.cmd("INFO").arg("server");
         }
-        Self { pipeline, with_touch_clock }
+        Self {
+            pipeline,
+            with_touch_clock,
+        }
     }
 
     /// Adds a question about a key.
@@ -62,14 +67,30 @@ impl Questions {
     }
 
     /// Sends them all and waits for all answers.
-    pub async fn send(self, connection: &mut MultiplexedConnection, clock: &Clock) -> RedisResult<Trip> {
+    pub async fn send(
+        self,
+        connection: &mut MultiplexedConnection,
+        clock: &Clock,
+    ) -> RedisResult<Trip> {
         let (sent_at, sent) = (clock.now(), Instant::now());
-        let answers: Vec<RedisResult<Value>> =
-            if self.pipeline.is_empty() { Vec::new() } else { self.pipeline.query_async(connection).await? };
+        let answers: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
+            Vec::new()
+        } else {
+            self.pipeline.query_async(connection).await?
+        };
         let took = sent.elapsed();
         let mut answers = answers.into_iter();
-        let touch_clock = if self.with_touch_clock { answers.next().and_then(touch_clock) } else { None };
-        Ok(Trip { answers, at: sent_at.plus(took / 2), took, touch_clock })
+        let touch_clock = if self.with_touch_clock {
+            answers.next().and_then(touch_clock)
+        } else {
+            None
+        };
+        Ok(Trip {
+            answers,
+            at: sent_at.plus(took / 2),
+            took,
+            touch_clock,
+        })
     }
 }
 
@@ -91,7 +112,10 @@ impl Trip {
             Some(Ok(value)) => Ok(redis::from_redis_value(value).map_err(RedisError::from)),
             Some(Err(error)) if is_about_one_key(&error) => Ok(Err(error)),
             Some(Err(error)) => Err(error),
-            None => Err(RedisError::from((ErrorKind::UnexpectedReturnType, "fewer answers than questions"))),
+            None => Err(RedisError::from((
+                ErrorKind::UnexpectedReturnType,
+                "fewer answers than questions",
+            ))),
         }
     }
 }
@@ -107,7 +131,9 @@ fn is_about_one_key(error: &RedisError) -> bool {
 
 fn touch_clock(answer: RedisResult<Value>) -> Option<TouchClock> {
     let info: String = redis::from_redis_value(answer.ok()?).ok()?;
-    info.lines().find_map(|line| line.trim_end().strip_prefix("lru_clock:")?.parse().ok()).map(TouchClock)
+    info.lines()
+        .find_map(|line| line.trim_end().strip_prefix("lru_clock:")?.parse().ok())
+        .map(TouchClock)
 }
 
 #[cfg(test)]

@@ -43,7 +43,9 @@ impl Missed {
     /// Why, in words.
     pub fn reason(&self) -> &str {
         match self {
-            Self::NotAsked { reason } | Self::Unanswered { reason } | Self::Refused { reason } => reason,
+            Self::NotAsked { reason } | Self::Unanswered { reason } | Self::Refused { reason } => {
+                reason
+            }
         }
     }
 }
@@ -51,7 +53,10 @@ impl Missed {
 impl Trouble {
     /// The node cannot be reached or does not answer as it should.
     pub fn down(reason: impl Into<String>) -> Self {
-        Self { state: NodeState::Down, reason: reason.into() }
+        Self {
+            state: NodeState::Down,
+            reason: reason.into(),
+        }
     }
 
     /// Nothing came within `limit`.
@@ -68,7 +73,9 @@ impl Trouble {
     pub fn cluster_node() -> Self {
         Self {
             state: NodeState::Refused,
-            reason: "is a cluster node: configure servers outside a cluster, each holds its own locks".to_owned(),
+            reason:
+                "is a cluster node: configure servers outside a cluster, each holds its own locks"
+                    .to_owned(),
         }
     }
 
@@ -89,9 +96,10 @@ impl Trouble {
 
     fn of_server(kind: ServerErrorKind, error: &RedisError) -> Self {
         match kind {
-            ServerErrorKind::BusyLoading => {
-                Self { state: NodeState::Loading, reason: "is loading its data set".to_owned() }
-            }
+            ServerErrorKind::BusyLoading => Self {
+                state: NodeState::Loading,
+                reason: "is loading its data set".to_owned(),
+            },
             ServerErrorKind::Moved
             | ServerErrorKind::Ask
             | ServerErrorKind::ClusterDown
@@ -125,7 +133,10 @@ impl Trouble {
     }
 
     fn refused(error: &RedisError) -> Self {
-        Self { state: NodeState::Refused, reason: words(error) }
+        Self {
+            state: NodeState::Refused,
+            reason: words(error),
+        }
     }
 }
 
@@ -142,7 +153,10 @@ fn is_about_credentials(error: &RedisError) -> bool {
 pub fn words(error: &RedisError) -> String {
     // "ERR unknown command 'EVALSHA', with args beginning with: 'f6…' '1' 'lock' 'the token'"
     let detail = error.detail().unwrap_or_default();
-    let safe = detail.split(", with args beginning with").next().unwrap_or_default();
+    let safe = detail
+        .split(", with args beginning with")
+        .next()
+        .unwrap_or_default();
     match (error.code(), safe.is_empty()) {
         (Some("ERR") | None, false) => safe.to_owned(),
         (Some(code), false) => format!("{code} {safe}"),
@@ -153,16 +167,29 @@ pub fn words(error: &RedisError) -> String {
 
 fn of_io(error: &RedisError) -> String {
     type Shared = Arc<dyn Error + Send + Sync>;
-    let shared = error.source().and_then(|source| source.downcast_ref::<Shared>());
+    let shared = error
+        .source()
+        .and_then(|source| source.downcast_ref::<Shared>());
     let source = shared.and_then(|shared| shared.downcast_ref::<std::io::Error>());
     match source.map(std::io::Error::kind) {
         Some(Io::ConnectionRefused) => "connection refused".to_owned(),
-        Some(Io::ConnectionReset | Io::BrokenPipe | Io::UnexpectedEof | Io::ConnectionAborted | Io::NotConnected)
+        Some(
+            Io::ConnectionReset
+            | Io::BrokenPipe
+            | Io::UnexpectedEof
+            | Io::ConnectionAborted
+            | Io::NotConnected,
+        )
         | None => "the connection was closed".to_owned(),
         Some(Io::NotFound) => "there is no such socket".to_owned(),
         Some(Io::TimedOut) => "no answer".to_owned(),
-        Some(Io::HostUnreachable | Io::NetworkUnreachable) => "there is no way to its network".to_owned(),
-        Some(Io::InvalidData) => format!("TLS: {}", source.map_or_else(String::new, ToString::to_string)),
+        Some(Io::HostUnreachable | Io::NetworkUnreachable) => {
+            "there is no way to its network".to_owned()
+        }
+        Some(Io::InvalidData) => format!(
+            "TLS: {}",
+            source.map_or_else(String::new, ToString::to_string)
+        ),
         // Above all names that do not resolve. The system's own words: no credentials in them.
         Some(_) => source.map_or_else(String::new, |source| source.to_string()),
     }
@@ -173,7 +200,10 @@ mod tests {
     use super::*;
 
     fn server_says(line: &[u8]) -> RedisError {
-        redis::parse_redis_value(line).unwrap().extract_error().unwrap_err()
+        redis::parse_redis_value(line)
+            .unwrap()
+            .extract_error()
+            .unwrap_err()
     }
 
     #[test]
@@ -203,8 +233,13 @@ mod tests {
 
     #[test]
     fn loading_and_cluster_nodes_are_told_apart_from_dead_ones() {
-        let loading = Trouble::of(&server_says(b"-LOADING Redis is loading the dataset in memory\r\n"));
+        let loading = Trouble::of(&server_says(
+            b"-LOADING Redis is loading the dataset in memory\r\n",
+        ));
         assert_eq!(loading.state, NodeState::Loading);
-        assert_eq!(Trouble::of(&server_says(b"-MOVED 866 10.0.0.7:6379\r\n")), Trouble::cluster_node());
+        assert_eq!(
+            Trouble::of(&server_says(b"-MOVED 866 10.0.0.7:6379\r\n")),
+            Trouble::cluster_node()
+        );
     }
 }

@@ -40,9 +40,12 @@ impl Found {
     /// The sighting, if there is one.
     pub fn into_sighting(self, key: &LockKey) -> Option<Sighting> {
         match self {
-            Self::Seen { value, reading } => {
-                Some(Sighting { key: key.clone(), value, ttl: reading.ttl, seen_at: reading.at })
-            }
+            Self::Seen { value, reading } => Some(Sighting {
+                key: key.clone(),
+                value,
+                ttl: reading.ttl,
+                seen_at: reading.at,
+            }),
             Self::Gone | Self::Changed | Self::Refused(_) => None,
         }
     }
@@ -91,15 +94,27 @@ pub async fn read(
                 },
             ));
         } else {
-            let value = trip
-                .answer::<Vec<u8>>()?
-                .map(|bytes| if bytes.len() > LONGEST_VALUE { Value::TooLarge } else { Value::Text(bytes) });
+            let value = trip.answer::<Vec<u8>>()?.map(|bytes| {
+                if bytes.len() > LONGEST_VALUE {
+                    Value::TooLarge
+                } else {
+                    Value::Text(bytes)
+                }
+            });
             found[i] = seen(value, "string", &mut trip)?;
         }
     }
 
-    let small: Vec<usize> = hashes.iter().filter(|(_, hash)| matches!(hash, Hash::Small)).map(|(i, _)| *i).collect();
-    let unmeasured = hashes.into_iter().filter(|(_, hash)| matches!(hash, Hash::Unmeasured)).map(|(i, _)| i).collect();
+    let small: Vec<usize> = hashes
+        .iter()
+        .filter(|(_, hash)| matches!(hash, Hash::Small))
+        .map(|(i, _)| *i)
+        .collect();
+    let unmeasured = hashes
+        .into_iter()
+        .filter(|(_, hash)| matches!(hash, Hash::Unmeasured))
+        .map(|(i, _)| i)
+        .collect();
     let measured = measure(connection, clock, wanted, unmeasured, &mut found).await?;
     let to_read: Vec<usize> = small.into_iter().chain(measured).collect();
     let mut questions = Questions::new(with_touch_clock && !to_read.is_empty());
@@ -141,9 +156,18 @@ async fn measure(
             // Not permitted: a few fields are a risk worth taking, Redisson's locks have one.
             Err(_) => fields <= MOST_FIELDS_UNMEASURED,
         };
-        let measured = fields.map(|fields| if is_small(fields) { Value::Hash(Vec::new()) } else { Value::TooLarge });
+        let measured = fields.map(|fields| {
+            if is_small(fields) {
+                Value::Hash(Vec::new())
+            } else {
+                Value::TooLarge
+            }
+        });
         match seen(measured, "hash", &mut trip)? {
-            Found::Seen { value: Value::Hash(_), .. } => small.push(i),
+            Found::Seen {
+                value: Value::Hash(_),
+                ..
+            } => small.push(i),
             otherwise => found[i] = otherwise,
         }
     }
@@ -157,7 +181,16 @@ fn seen(value: RedisResult<Value>, type_name: &str, trip: &mut Trip) -> RedisRes
         (Ok(_), Ok(None)) => Found::Gone,
         (Ok(value), Ok(Some(ttl))) => {
             let (type_name, touched) = (type_name.to_owned(), trip.touch_clock);
-            Found::Seen { value, reading: Reading { type_name, ttl, at: trip.at, took: trip.took, touched } }
+            Found::Seen {
+                value,
+                reading: Reading {
+                    type_name,
+                    ttl,
+                    at: trip.at,
+                    took: trip.took,
+                    touched,
+                },
+            }
         }
         (Err(error), _) if error.code() == Some("WRONGTYPE") => Found::Changed,
         (Err(error), _) | (_, Err(error)) => Found::Refused(error),

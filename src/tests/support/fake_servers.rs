@@ -31,7 +31,11 @@ impl FakeServer {
         Self::serving(|mut stream| async move {
             let mut heard = [0; 1024];
             while let Ok(1..) = stream.read(&mut heard).await {
-                if stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await.is_err() {
+                if stream
+                    .write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -44,8 +48,15 @@ impl FakeServer {
         Self::serving(move |mut stream| async move {
             let mut heard = [0; 4096];
             while let Ok(n @ 1..) = stream.read(&mut heard).await {
-                let commands = heard[..n].split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"*")).count();
-                if stream.write_all(format!("{line}\r\n").repeat(commands).as_bytes()).await.is_err() {
+                let commands = heard[..n]
+                    .split(|&byte| byte == b'\n')
+                    .filter(|line| line.starts_with(b"*"))
+                    .count();
+                if stream
+                    .write_all(format!("{line}\r\n").repeat(commands).as_bytes())
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -69,6 +80,9 @@ impl FakeServer {
                 tokio::spawn(serve(stream));
             }
         });
-        Self { port, accepting: accepting.abort_handle() }
+        Self {
+            port,
+            accepting: accepting.abort_handle(),
+        }
     }
 }

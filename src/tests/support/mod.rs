@@ -1,6 +1,8 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
+pub mod console;
 pub mod fake_servers;
+pub mod keys;
 pub mod redis_nodes;
 
 use std::time::{Duration, Instant};
@@ -15,7 +17,10 @@ pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) 
         if let Some(answer) = ask().await {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

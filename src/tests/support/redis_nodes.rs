@@ -4,10 +4,11 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use lockkeeper::domain::NodeView;
+use lockkeeper::domain::{LockKey, NodeView};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
 use lockkeeper::server::nodes::Group;
+use lockkeeper::server::nodes::sighting::Sighting;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -34,19 +35,31 @@ impl RedisNode {
     /// Starts an empty server with more arguments, such as `--requirepass`.
     pub async fn start_with(arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let asks_for = arguments.iter().position(|argument| argument == "--requirepass");
+        let asks_for = arguments
+            .iter()
+            .position(|argument| argument == "--requirepass");
         let password = asks_for.and_then(|at| arguments.get(at + 1)).cloned();
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let child = spawn(port, &folder, &arguments);
-        let mut node = Self { port, folder, arguments, password, child };
+        let mut node = Self {
+            port,
+            folder,
+            arguments,
+            password,
+            child,
+        };
         node.answers().await;
         node
     }
 
     /// Its URL, password included.
     pub fn url(&self) -> RedisUrl {
-        let credentials = self.password.as_ref().map(|password| format!(":{password}@")).unwrap_or_default();
+        let credentials = self
+            .password
+            .as_ref()
+            .map(|password| format!(":{password}@"))
+            .unwrap_or_default();
         url(&format!("redis://{credentials}127.0.0.1:{}", self.port))
     }
 
@@ -57,7 +70,11 @@ impl RedisNode {
 
     /// A client of its own, as another program would have it.
     pub async fn client(&self) -> MultiplexedConnection {
-        redis::Client::open(self.url().expose()).unwrap().get_multiplexed_async_connection().await.unwrap()
+        redis::Client::open(self.url().connection().clone())
+            .unwrap()
+            .get_multiplexed_async_connection()
+            .await
+            .unwrap()
     }
 
     /// Ends it as a power cut would.
@@ -84,18 +101,35 @@ impl RedisNode {
 
     async fn signal(&self, signal: &str) {
         let pid = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .await
+                .unwrap()
+                .success()
+        );
     }
 
     async fn answers(&mut self) {
         let pid = self.child.id().unwrap();
         eventually("redis-server answers", async || {
-            assert!(self.child.try_wait().unwrap().is_none(), "redis-server ended at once");
-            let client = redis::Client::open(self.url().expose()).unwrap();
+            assert!(
+                self.child.try_wait().unwrap().is_none(),
+                "redis-server ended at once"
+            );
+            let client = redis::Client::open(self.url().connection().clone()).unwrap();
             let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-            let info: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await.ok()?;
+            let info: String = redis::cmd("INFO")
+                .arg("server")
+                .query_async(&mut connection)
+                .await
+                .ok()?;
             // Not another test's server that took the port first.
-            assert!(info.contains(&format!("process_id:{pid}\r\n")), "the port was taken");
+            assert!(
+                info.contains(&format!("process_id:{pid}\r\n")),
+                "the port was taken"
+            );
             Some(())
         })
         .await;
@@ -113,10 +147,7 @@ impl RedisNodes {
 
     /// The configuration of a group of all of them.
     pub fn config(&self) -> GroupConfig {
-        match self.0.as_slice() {
-            [one] => GroupConfig::standalone("orders", one.url()),
-            several => GroupConfig::redlock("orders", several.iter().map(RedisNode::url).collect()),
-        }
+        GroupConfig::new("orders", self.urls())
     }
 
     /// A group of all of them, up.
@@ -146,19 +177,32 @@ impl TestGroup {
     pub fn start(config: GroupConfig) -> Self {
         let stop = CancellationToken::new();
         let group = Group::start(config, Clock::real(), stop.clone());
-        Self { group, _stops_when_dropped: stop.drop_guard() }
+        Self {
+            group,
+            _stops_when_dropped: stop.drop_guard(),
+        }
+    }
+
+    /// What the first node shows of one key.
+    pub async fn sighting(&self, key: &LockKey) -> Option<Sighting> {
+        let mut look = self.look(std::slice::from_ref(key)).await;
+        look.nodes.remove(0).seen.unwrap().remove(0)
     }
 
     /// Waits until every node is up.
     pub async fn is_up(&self) {
         for n in 0..self.config.nodes.len() {
-            self.node_is(n, |view| view.state == lockkeeper::domain::NodeState::Up).await;
+            self.node_is(n, |view| view.state == lockkeeper::domain::NodeState::Up)
+                .await;
         }
     }
 
     /// Waits until the `n`th node is as wanted.
     pub async fn node_is(&self, n: usize, wanted: impl Fn(&NodeView) -> bool) -> NodeView {
-        eventually("the node's state", async || self.nodes().into_iter().nth(n).filter(&wanted)).await
+        eventually("the node's state", async || {
+            self.nodes().into_iter().nth(n).filter(&wanted)
+        })
+        .await
     }
 }
 
@@ -169,7 +213,7 @@ pub fn url(text: &str) -> RedisUrl {
 
 /// A group of servers that may not even exist.
 pub fn config_of(urls: &[String]) -> GroupConfig {
-    let mut config = GroupConfig::redlock("orders", urls.iter().map(|text| url(text)).collect());
+    let mut config = GroupConfig::new("orders", urls.iter().map(|text| url(text)));
     config.command_timeout = Duration::from_millis(500);
     config
 }
@@ -188,7 +232,16 @@ pub fn free_port() -> u16 {
 
 fn spawn(port: u16, folder: &TempDir, arguments: &[String]) -> Child {
     Command::new("redis-server")
-        .args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", &port.to_string()])
+        .args([
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            &port.to_string(),
+        ])
         .arg("--dir")
         .arg(folder.path())
         .args(arguments)

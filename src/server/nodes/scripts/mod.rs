@@ -13,7 +13,8 @@ pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!(
 pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 
 /// Deletes Redisson's hash if its only owner is the expected one, and wakes its waiters.
-pub static RELEASE_REDISSON: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
+pub static RELEASE_REDISSON: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
 
 /// What each of the scripts answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,12 +43,25 @@ impl FromRedisValue for Told {
         match code {
             1 => Ok(Self::Done),
             0 => Ok(Self::NotThere),
-            -1 if detail.len() > LONGEST_VALUE => Ok(Self::OtherOwner { value: sighting::Value::TooLarge, pttl }),
-            -1 => Ok(Self::OtherOwner { value: sighting::Value::Text(detail), pttl }),
+            -1 if detail.len() > LONGEST_VALUE => Ok(Self::OtherOwner {
+                value: sighting::Value::TooLarge,
+                pttl,
+            }),
+            -1 => Ok(Self::OtherOwner {
+                value: sighting::Value::Text(detail),
+                pttl,
+            }),
             // How often that owner holds it was not read; it is at least once.
-            -3 => Ok(Self::OtherOwner { value: sighting::Value::Hash(vec![(detail, b"1".to_vec())]), pttl }),
-            -2 => Ok(Self::WrongType { type_name: String::from_utf8_lossy(&detail).into_owned() }),
-            _ => Err(ParsingError::from(format!("{code} is no answer of these scripts"))),
+            -3 => Ok(Self::OtherOwner {
+                value: sighting::Value::Hash(vec![(detail, b"1".to_vec())]),
+                pttl,
+            }),
+            -2 => Ok(Self::WrongType {
+                type_name: String::from_utf8_lossy(&detail).into_owned(),
+            }),
+            _ => Err(ParsingError::from(format!(
+                "{code} is no answer of these scripts"
+            ))),
         }
     }
 }

@@ -1,0 +1,196 @@
+//! Which locks a list shows, and in what order. The same rules for the API and the page.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Flag, Format, Lock, LockId, Verdict};
+
+/// What a list is narrowed to; an absent field narrows nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this group.
+    pub group: Option<String>,
+    /// Only locks whose name, owner label or fingerprint contains this, in any case.
+    pub text: Option<String>,
+    /// Only this verdict.
+    pub verdict: Option<Verdict>,
+    /// Only with this flag.
+    pub flag: Option<Flag>,
+    /// Only this layout.
+    pub format: Option<Format>,
+    /// Only locks of an owner whose label contains this, or whose fingerprint begins with it.
+    pub owner: Option<String>,
+}
+
+impl Filter {
+    /// Whether the lock passes.
+    pub fn matches(&self, lock: &Lock) -> bool {
+        let contains = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+        let label_contains = |part: &str| {
+            lock.owners.iter().any(|owner| {
+                owner
+                    .label
+                    .as_deref()
+                    .is_some_and(|label| contains(label, part))
+            })
+        };
+        let fingerprint_begins = |part: &str| {
+            let part = part.to_ascii_lowercase();
+            lock.owners
+                .iter()
+                .any(|owner| owner.fingerprint.as_str().starts_with(&part))
+        };
+        self.group
+            .as_ref()
+            .is_none_or(|group| *group == lock.id.group)
+            && self.verdict.is_none_or(|verdict| verdict == lock.verdict)
+            && self.flag.is_none_or(|flag| lock.has(flag))
+            && self.format.is_none_or(|format| format == lock.format)
+            && self
+                .owner
+                .as_deref()
+                .is_none_or(|part| label_contains(part) || fingerprint_begins(part))
+            && self.text.as_deref().is_none_or(|part| {
+                contains(&lock.key().text(), part)
+                    || label_contains(part)
+                    || fingerprint_begins(part)
+            })
+    }
+}
+
+/// What a list is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sort {
+    /// How much it needs a person; among equals the one held longest.
+    #[default]
+    Attention,
+    /// Group and name.
+    Key,
+    /// The lease that is left; without expiry is the longest.
+    Lease,
+    /// How long it has been held.
+    Held,
+    /// The owner's label; owners without one after those with, by fingerprint.
+    Owner,
+    /// How much contention was seen.
+    Contention,
+    /// How often it was renewed.
+    Renewals,
+}
+
+impl Sort {
+    /// Every order, as the API names them.
+    pub const ALL: [Self; 7] = [
+        Self::Attention,
+        Self::Key,
+        Self::Lease,
+        Self::Held,
+        Self::Owner,
+        Self::Contention,
+        Self::Renewals,
+    ];
+
+    /// The word in the API and in URLs.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Attention => "attention",
+            Self::Key => "key",
+            Self::Lease => "lease",
+            Self::Held => "held",
+            Self::Owner => "owner",
+            Self::Contention => "contention",
+            Self::Renewals => "renewals",
+        }
+    }
+
+    /// The order with this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.slug() == slug)
+    }
+
+    /// The end that people want to see first when they do not say.
+    pub fn usual_order(self) -> Order {
+        match self {
+            Self::Attention | Self::Held | Self::Contention | Self::Renewals => Order::Desc,
+            Self::Key | Self::Lease | Self::Owner => Order::Asc,
+        }
+    }
+
+    /// Where the lock stands, ascending. The name settles ties, so that the order is total.
+    pub fn rank(self, lock: &Lock) -> Rank {
+        let age = -lock.acquired_at.millis();
+        let (first, second, text) = match self {
+            Self::Attention => (i64::from(lock.attention()), age, String::new()),
+            Self::Key => (0, 0, String::new()),
+            Self::Lease => {
+                let end = lock
+                    .lease
+                    .expires_at()
+                    .map_or(i64::MAX, super::Timestamp::millis);
+                (end, 0, String::new())
+            }
+            Self::Held => (age, 0, String::new()),
+            Self::Owner => match lock.owners.first() {
+                Some(owner) => (i64::from(owner.label.is_none()), 0, owner.name()),
+                None => (2, 0, String::new()),
+            },
+            Self::Contention => {
+                let seen: u64 = lock.evidence.iter().map(|evidence| evidence.value).sum();
+                (i64::try_from(seen).unwrap_or(i64::MAX), age, String::new())
+            }
+            Self::Renewals => (i64::from(lock.renewals.count), age, String::new()),
+        };
+        Rank {
+            first,
+            second,
+            text,
+            id: lock.id.clone(),
+        }
+    }
+}
+
+/// A place in a sorted list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Rank {
+    first: i64,
+    second: i64,
+    text: String,
+    id: LockId,
+}
+
+/// Which end of the order comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The smallest first.
+    #[default]
+    Asc,
+    /// The largest first.
+    Desc,
+}
+
+impl Order {
+    /// The word in the API and in URLs.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Asc => "asc",
+            Self::Desc => "desc",
+        }
+    }
+
+    /// The order with this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Asc, Self::Desc]
+            .into_iter()
+            .find(|order| order.slug() == slug)
+    }
+
+    /// Compares two places.
+    pub fn compare(self, a: &Rank, b: &Rank) -> std::cmp::Ordering {
+        match self {
+            Self::Asc => a.cmp(b),
+            Self::Desc => b.cmp(a),
+        }
+    }
+}

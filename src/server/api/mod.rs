@@ -1,0 +1,101 @@
+//! The JSON door: routes, the OpenAPI document, and what every answer carries.
+
+mod extract;
+mod problem;
+mod v1;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use tower_http::set_header::SetResponseHeaderLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::domain::Change;
+use crate::domain::board::Snapshot;
+use crate::server::state::AppState;
+use problem::ApiError;
+
+/// What the document says before the routes add themselves.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Lockkeeper",
+        description = "Distributed locks on Redis: watch them, take them, free a stuck one without breaking the next owner.\n\nTimes are RFC 3339 UTC, durations whole milliseconds. Owners are claimed, not proven, and shown by label and fingerprint; tokens appear in the answer to an acquire and nowhere else. A lock that is not there is `not-observed`, never free."
+    ),
+    tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
+    components(schemas(Snapshot, Change))
+)]
+struct Document;
+
+/// Every route of the API.
+pub fn routes() -> Router<AppState> {
+    let (api, document) = described().split_for_parts();
+    // `{key}` matches no empty segment; the empty key is a key all the same.
+    let empty_key = Router::new()
+        .route("/api/v1/groups/{group}/locks/", get(v1::locks::lock))
+        .route(
+            "/api/v1/groups/{group}/locks//acquire",
+            post(v1::acts::acquire),
+        )
+        .route(
+            "/api/v1/groups/{group}/locks//extend",
+            post(v1::acts::extend),
+        )
+        .route(
+            "/api/v1/groups/{group}/locks//release",
+            post(v1::acts::release),
+        )
+        .route(
+            "/api/v1/groups/{group}/locks//force-release",
+            post(v1::acts::force_release),
+        );
+    let api = api
+        .merge(empty_key)
+        .route(
+            "/api/{*rest}",
+            axum::routing::any(|| async { ApiError::NotFound }),
+        )
+        .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ));
+    Router::new()
+        .merge(api)
+        .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+}
+
+/// The OpenAPI document, generated from the code.
+pub fn document() -> utoipa::openapi::OpenApi {
+    described().split_for_parts().1
+}
+
+fn described() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(v1::groups::groups))
+        .routes(routes!(v1::locks::locks))
+        .routes(routes!(v1::locks::lock))
+        .routes(routes!(v1::acts::acquire))
+        .routes(routes!(v1::acts::extend))
+        .routes(routes!(v1::acts::release))
+        .routes(routes!(v1::acts::force_release))
+        .routes(routes!(v1::events::events))
+}
+
+/// Ready once every group was looked at, or was found to be out of reach.
+async fn readyz(State(state): State<AppState>) -> impl IntoResponse {
+    let ready = state.operations.is_ready();
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, Json(serde_json::json!({ "ready": ready })))
+}

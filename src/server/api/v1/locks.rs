@@ -1,0 +1,141 @@
+//! `GET /api/v1/locks` and `GET …/locks/{key}`: what is observed.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::domain::{Filter, Flag, Format, Lock, Order, Sort, Verdict};
+use crate::server::api::extract::{LockPath, Params, bad};
+use crate::server::api::problem::{ApiError, Problem};
+use crate::server::operations::{ListQuery, Listing};
+use crate::server::state::AppState;
+
+/// How many locks a page has unless asked otherwise, and at most.
+const LIMIT: usize = 100;
+const LARGEST_LIMIT: usize = 1_000;
+
+/// How a list is narrowed, ordered and cut.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// Only this group.
+    group: Option<String>,
+    /// Only locks whose name, owner label or fingerprint contains this.
+    q: Option<String>,
+    /// Only this verdict: `held`, `partial`, `split`, `unknown`.
+    verdict: Option<String>,
+    /// Only with this flag: `no-expiry`, `at-risk`, `overdue`, `endless`, `contended`, `split`, `fragment`, `restart-hazard`.
+    flag: Option<String>,
+    /// Only this layout, by its slug.
+    format: Option<String>,
+    /// Only this owner: part of the label, or the beginning of the fingerprint.
+    owner: Option<String>,
+    /// `attention` (default), `key`, `lease`, `held`, `owner`, `contention`, `renewals`.
+    sort: Option<String>,
+    /// `asc` or `desc`; by default what needs a person, was held, contended or renewed most comes first, and the rest ascends.
+    order: Option<String>,
+    /// 1 to 1000, default 100.
+    limit: Option<String>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+impl ListParams {
+    fn read(self) -> Result<ListQuery, ApiError> {
+        let limit = match self.limit {
+            Some(text) => {
+                let limit = text
+                    .parse()
+                    .ok()
+                    .filter(|limit| (1..=LARGEST_LIMIT).contains(limit));
+                limit.ok_or_else(|| {
+                    bad(format!(
+                        "`limit` must be a whole number from 1 to {LARGEST_LIMIT}"
+                    ))
+                })?
+            }
+            None => LIMIT,
+        };
+        let sort = one_of(
+            "sort",
+            self.sort,
+            Sort::from_slug,
+            Sort::ALL.map(Sort::slug),
+        )?
+        .unwrap_or_default();
+        let order = one_of("order", self.order, Order::from_slug, ["asc", "desc"])?
+            .unwrap_or(sort.usual_order());
+        Ok(ListQuery {
+            filter: Filter {
+                group: self.group,
+                text: self.q.filter(|text| !text.is_empty()),
+                verdict: one_of(
+                    "verdict",
+                    self.verdict,
+                    Verdict::from_slug,
+                    Verdict::ALL.map(Verdict::slug),
+                )?,
+                flag: one_of(
+                    "flag",
+                    self.flag,
+                    Flag::from_slug,
+                    Flag::ALL.map(Flag::slug),
+                )?,
+                format: one_of(
+                    "format",
+                    self.format,
+                    Format::from_slug,
+                    Format::ALL.map(Format::slug),
+                )?,
+                owner: self.owner.filter(|owner| !owner.is_empty()),
+            },
+            sort,
+            order,
+            limit,
+            cursor: self.cursor,
+        })
+    }
+}
+
+fn one_of<T, const N: usize>(
+    name: &str,
+    text: Option<String>,
+    read: fn(&str) -> Option<T>,
+    words: [&str; N],
+) -> Result<Option<T>, ApiError> {
+    let Some(text) = text else { return Ok(None) };
+    read(&text)
+        .map(Some)
+        .ok_or_else(|| bad(format!("`{name}` must be one of {}", words.join(", "))))
+}
+
+/// The locks that are observed: the last known ones where nodes cannot be asked.
+#[utoipa::path(get, path = "/api/v1/locks", tag = "watch", params(ListParams), responses(
+    (status = 200, body = Listing),
+    (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn locks(
+    State(state): State<AppState>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Listing>, ApiError> {
+    Ok(Json(state.operations.list(&params.read()?)?))
+}
+
+/// One lock, asked for on the nodes right now.
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(
+    ("group" = String, Path, description = "The group's name"),
+    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
+), responses(
+    (status = 200, body = Lock),
+    (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`unreachable`: too few nodes can be asked", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn lock(
+    State(state): State<AppState>,
+    LockPath(id): LockPath,
+) -> Result<Json<Lock>, ApiError> {
+    Ok(Json(state.operations.inspect(&id.group, &id.key).await?))
+}

@@ -1,0 +1,6 @@
+//! Version 1 of the API: one file per noun.
+
+pub mod acts;
+pub mod events;
+pub mod groups;
+pub mod locks;

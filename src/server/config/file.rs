@@ -1,0 +1,285 @@
+//! The configuration file: TOML in, [`Config`] out, every mistake with its line and column.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    Config, ConfigError, DEFAULT_KEYS, GroupConfig, NodeConfig, RedisUrl, default_listen,
+    default_node_name, even_count,
+};
+use crate::domain::{Environment, GroupKind};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: Option<Spanned<String>>,
+    #[serde(default)]
+    group: Vec<Spanned<Group>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    name: Spanned<String>,
+    kind: Option<Spanned<GroupKind>>,
+    #[serde(default)]
+    environment: Environment,
+    keys: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    read_only: bool,
+    connect_timeout: Option<Spanned<String>>,
+    command_timeout: Option<Spanned<String>>,
+    longest_lease: Option<Spanned<String>>,
+    node: Spanned<Vec<Spanned<Node>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Node {
+    name: Option<Spanned<String>>,
+    url: Spanned<String>,
+    password_file: Option<Spanned<String>>,
+}
+
+/// The text of a file with its name: turns a byte range into `file:line:column: message`.
+struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn at(&self, range: std::ops::Range<usize>, message: &str) -> String {
+        let before = self.text.get(..range.start).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        format!("{}:{line}:{column}: {message}", self.name)
+    }
+
+    fn error<T>(&self, spanned: &Spanned<T>, message: &str) -> ConfigError {
+        ConfigError(self.at(spanned.span(), message))
+    }
+}
+
+/// Reads the text of a configuration file called `name`; `${NAME}` in URLs is looked up with `environment`.
+pub fn parse(
+    name: &str,
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigError> {
+    let source = Source { name, text };
+    let file: File = toml::from_str(text)
+        .map_err(|why| ConfigError(source.at(why.span().unwrap_or(0..0), why.message())))?;
+
+    let listen = match &file.listen {
+        Some(text) => text.get_ref().parse().map_err(|_| {
+            source.error(
+                text,
+                "`listen` must be an address and a port, like \"127.0.0.1:7878\" or \"[::1]:7878\"",
+            )
+        })?,
+        None => default_listen(),
+    };
+    if file.group.is_empty() {
+        return Err(ConfigError(format!(
+            "{name}:1:1: there is no [[group]]; name at least one group with its nodes"
+        )));
+    }
+    let mut config = Config {
+        listen,
+        groups: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let mut names = BTreeSet::new();
+    for entry in &file.group {
+        let group = read_group(&source, entry.get_ref(), environment)?;
+        if !names.insert(group.name.clone()) {
+            return Err(source.error(
+                &entry.get_ref().name,
+                &format!("the group \"{}\" is there twice", group.name),
+            ));
+        }
+        config
+            .warnings
+            .extend(even_count(&group).map(|why| source.at(entry.get_ref().node.span(), &why)));
+        config.groups.push(group);
+    }
+    Ok(config)
+}
+
+fn read_group(
+    source: &Source<'_>,
+    group: &Group,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<GroupConfig, ConfigError> {
+    check_name(source, &group.name)?;
+    let mut nodes: Vec<NodeConfig> = Vec::new();
+    for (n, entry) in group.node.get_ref().iter().enumerate() {
+        let node = read_node(source, entry.get_ref(), n, environment)?;
+        if nodes.iter().any(|known| known.name == node.name) {
+            return Err(source.error(
+                entry,
+                &format!("the node \"{}\" is there twice in this group", node.name),
+            ));
+        }
+        if nodes
+            .iter()
+            .any(|known| known.url.address() == node.url.address())
+        {
+            let why = format!(
+                "{} is there twice in this group: one server cannot vote twice",
+                node.url.address()
+            );
+            return Err(source.error(&entry.get_ref().url, &why));
+        }
+        nodes.push(node);
+    }
+    if nodes.is_empty() {
+        return Err(source.error(&group.node, "the group has no node"));
+    }
+    let kind = match &group.kind {
+        Some(kind) if *kind.get_ref() == GroupKind::Standalone && nodes.len() > 1 => {
+            return Err(source.error(
+                kind,
+                &format!(
+                    "a standalone group has one node, this one has {}",
+                    nodes.len()
+                ),
+            ));
+        }
+        Some(kind) => *kind.get_ref(),
+        None if nodes.len() == 1 => GroupKind::Standalone,
+        None => GroupKind::Redlock,
+    };
+    let keys = match &group.keys {
+        Some(keys) if keys.get_ref().is_empty() => {
+            return Err(source.error(
+                keys,
+                "`keys` is empty: nothing would be scanned; leave it out for the default patterns",
+            ));
+        }
+        Some(keys) => {
+            if let Some(empty) = keys
+                .get_ref()
+                .iter()
+                .find(|pattern| pattern.get_ref().is_empty())
+            {
+                return Err(source.error(
+                    empty,
+                    "an empty pattern matches only the empty key; did you mean \"*\"?",
+                ));
+            }
+            keys.get_ref()
+                .iter()
+                .map(|pattern| pattern.get_ref().clone())
+                .collect()
+        }
+        None => DEFAULT_KEYS.map(str::to_owned).to_vec(),
+    };
+    Ok(GroupConfig {
+        name: group.name.get_ref().clone(),
+        kind,
+        environment: group.environment,
+        keys,
+        keys_are_explicit: group.keys.is_some(),
+        read_only: group.read_only,
+        connect_timeout: duration(
+            source,
+            group.connect_timeout.as_ref(),
+            Duration::from_secs(1),
+        )?,
+        command_timeout: duration(
+            source,
+            group.command_timeout.as_ref(),
+            Duration::from_millis(500),
+        )?,
+        longest_lease: duration(
+            source,
+            group.longest_lease.as_ref(),
+            Duration::from_hours(24),
+        )?,
+        nodes,
+    })
+}
+
+fn read_node(
+    source: &Source<'_>,
+    node: &Node,
+    n: usize,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<NodeConfig, ConfigError> {
+    let name = match &node.name {
+        Some(name) => {
+            check_name(source, name)?;
+            name.get_ref().clone()
+        }
+        None => default_node_name(n),
+    };
+    let expanded =
+        expand(node.url.get_ref(), environment).map_err(|why| source.error(&node.url, &why))?;
+    let mut url = RedisUrl::parse(&expanded).map_err(|why| source.error(&node.url, &why))?;
+    if let Some(path) = &node.password_file {
+        let password = std::fs::read_to_string(path.get_ref()).map_err(|why| {
+            source.error(path, &format!("the password file cannot be read: {why}"))
+        })?;
+        url = url.with_password(password.trim_end_matches(['\r', '\n']));
+    }
+    Ok(NodeConfig { name, url })
+}
+
+/// Names stand in URLs and metrics, so they are kept plain.
+fn check_name(source: &Source<'_>, name: &Spanned<String>) -> Result<(), ConfigError> {
+    let text = name.get_ref();
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    if text.is_empty() || text.len() > 64 || !plain || text.starts_with('.') {
+        return Err(source.error(
+            name,
+            "a name has 1 to 64 letters, digits, `-`, `_` or `.`, and does not begin with a dot",
+        ));
+    }
+    Ok(())
+}
+
+/// Replaces `${NAME}` by the environment variable of that name.
+fn expand(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, tail) = after.split_once('}').ok_or("`${` is not closed by `}`")?;
+        let value = environment(name)
+            .ok_or_else(|| format!("the environment variable {name} is not set"))?;
+        done.push_str(before);
+        done.push_str(&value);
+        rest = tail;
+    }
+    done.push_str(rest);
+    Ok(done)
+}
+
+fn duration(
+    source: &Source<'_>,
+    text: Option<&Spanned<String>>,
+    default: Duration,
+) -> Result<Duration, ConfigError> {
+    let Some(text) = text else { return Ok(default) };
+    parse_duration(text.get_ref()).ok_or_else(|| {
+        source.error(
+            text,
+            "this is not a span of time; write \"500ms\", \"30s\" or \"1h 30m\"",
+        )
+    })
+}
+
+/// A span of time above nothing, written like `500ms`, `30s` or `1h 30m`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let span = text.parse::<jiff::SignedDuration>().ok()?;
+    Duration::try_from(span).ok().filter(|span| !span.is_zero())
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! What the console was told: listen address, groups, nodes. Each field's doc comment is its documentation.
+
+mod file;
+mod url;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::domain::{Environment, GroupKind};
+pub use file::parse;
+pub use url::RedisUrl;
+
+/// Where the console listens unless told otherwise.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
+
+/// The patterns that are scanned for where the configuration names none: words that nearly every lock's name carries.
+pub const DEFAULT_KEYS: [&str; 3] = [
+    "*[lL][oO][cC][kK]*",
+    "*[mM][uU][tT][eE][xX]*",
+    "*[lL][eE][aA][sSdD][eE]*",
+];
+
+/// Everything the console was told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the console and the API listen.
+    pub listen: SocketAddr,
+    /// The groups, in the order of the file.
+    pub groups: Vec<GroupConfig>,
+    /// What is odd but usable, each with its place in the file: shown at start.
+    pub warnings: Vec<String>,
+}
+
+/// One group of nodes.
+#[derive(Clone, Debug)]
+pub struct GroupConfig {
+    /// Its name: part of URLs, so letters, digits, `-`, `_` and `.` only.
+    pub name: String,
+    /// How its nodes serve locks together.
+    pub kind: GroupKind,
+    /// What it is used for; decides how much confirmation a release asks for.
+    pub environment: Environment,
+    /// The patterns that are scanned for (Redis globs).
+    pub keys: Vec<String>,
+    /// Whether `keys` was written by the operator: then a matching name alone says "this is a lock".
+    pub keys_are_explicit: bool,
+    /// Refuse every act on this group.
+    pub read_only: bool,
+    /// How long a connection attempt may take.
+    pub connect_timeout: Duration,
+    /// How long a command may take before the node counts as not answering.
+    pub command_timeout: Duration,
+    /// The longest lease that may be asked for.
+    pub longest_lease: Duration,
+    /// The nodes, in the order of the file.
+    pub nodes: Vec<NodeConfig>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Its name, unique within the group.
+    pub name: String,
+    /// Where it is.
+    pub url: RedisUrl,
+}
+
+/// The configuration cannot be used: one message that names the place and says what to do.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
+
+impl GroupConfig {
+    /// A group with the defaults: one node is standalone, several are a Redlock group with nodes `a`, `b`, `c` …
+    pub fn new(name: &str, urls: impl IntoIterator<Item = RedisUrl>) -> Self {
+        let nodes: Vec<NodeConfig> = urls
+            .into_iter()
+            .enumerate()
+            .map(|(n, url)| NodeConfig {
+                name: default_node_name(n),
+                url,
+            })
+            .collect();
+        Self {
+            name: name.to_owned(),
+            kind: if nodes.len() == 1 {
+                GroupKind::Standalone
+            } else {
+                GroupKind::Redlock
+            },
+            environment: Environment::Development,
+            keys: DEFAULT_KEYS.map(str::to_owned).to_vec(),
+            keys_are_explicit: false,
+            read_only: false,
+            connect_timeout: Duration::from_secs(1),
+            command_timeout: Duration::from_millis(500),
+            longest_lease: Duration::from_hours(24),
+            nodes,
+        }
+    }
+}
+
+/// `a` … `z`, then `n27`, `n28` …
+fn default_node_name(n: usize) -> String {
+    match u8::try_from(n) {
+        Ok(letter @ 0..26) => char::from(b'a' + letter).to_string(),
+        _ => format!("n{}", n + 1),
+    }
+}
+
+/// The configuration from the command line's `--redis` URLs: together they are the group `default`.
+pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
+    let mut parsed: Vec<RedisUrl> = Vec::new();
+    for (n, url) in urls.iter().enumerate() {
+        let url = RedisUrl::parse(url)
+            .map_err(|why| ConfigError(format!("--redis number {}: {why}", n + 1)))?;
+        if parsed.iter().any(|known| known.address() == url.address()) {
+            return Err(ConfigError(format!(
+                "--redis number {}: {} is given twice",
+                n + 1,
+                url.address()
+            )));
+        }
+        parsed.push(url);
+    }
+    let group = GroupConfig::new("default", parsed);
+    let warnings = even_count(&group)
+        .map(|why| format!("--redis: {why}"))
+        .into_iter()
+        .collect();
+    Ok(Config {
+        listen: default_listen(),
+        groups: vec![group],
+        warnings,
+    })
+}
+
+/// The configuration from a file.
+///
+/// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
+/// configuration folder. Without any, one group `default` on this machine.
+pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
+    let path = match named {
+        Some(path) => path,
+        None => match usual_places().into_iter().find(|path| path.is_file()) {
+            Some(path) => path,
+            None => return from_urls(&["redis://127.0.0.1:6379".to_owned()]),
+        },
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|why| ConfigError(format!("{}: cannot be read: {why}", path.display())))?;
+    parse(&path.display().to_string(), &text, &environment)
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("lockkeeper.toml")];
+    let users = environment("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".config")));
+    places.extend(users.map(|folder| folder.join("lockkeeper/lockkeeper.toml")));
+    places.push(PathBuf::from("/etc/lockkeeper/lockkeeper.toml"));
+    places
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn default_listen() -> SocketAddr {
+    DEFAULT_LISTEN
+        .parse()
+        .expect("the default address is an address")
+}
+
+/// Says why an even number of Redlock nodes is odd: usable, but one node more would cost nothing and one less lose nothing.
+fn even_count(group: &GroupConfig) -> Option<String> {
+    let n = group.nodes.len();
+    (group.kind == GroupKind::Redlock && n.is_multiple_of(2)).then(|| {
+        format!(
+            "group \"{}\" has {n} Redlock nodes: an even number survives no more failures than {}; use an odd number",
+            group.name,
+            n - 1
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_url_is_a_standalone_group_and_several_are_redlock() {
+        let one = from_urls(&["redis://127.0.0.1:1".into()]).unwrap();
+        assert_eq!(
+            (one.groups[0].name.as_str(), one.groups[0].kind),
+            ("default", GroupKind::Standalone)
+        );
+        let three = from_urls(&[
+            "redis://h:1".into(),
+            "redis://h:2".into(),
+            "redis://h:3".into(),
+        ])
+        .unwrap();
+        assert_eq!(three.groups[0].kind, GroupKind::Redlock);
+        assert_eq!(three.groups[0].nodes[2].name, "c");
+        assert!(three.warnings.is_empty());
+    }
+
+    #[test]
+    fn an_even_number_of_nodes_is_pointed_out() {
+        let two = from_urls(&["redis://h:1".into(), "redis://h:2".into()]).unwrap();
+        assert!(two.warnings[0].contains("odd number"), "{:?}", two.warnings);
+    }
+
+    #[test]
+    fn a_url_given_twice_is_refused() {
+        let error = from_urls(&["redis://h:1".into(), "redis://h:1".into()]).unwrap_err();
+        assert_eq!(error.to_string(), "--redis number 2: h:1 is given twice");
+    }
+}

@@ -1,0 +1,1 @@
+//! The demo: real redis-servers of its own and made-up clients.

@@ -1,0 +1,262 @@
+//! Stories of one lock: what the nodes showed, and what the board makes of it.
+
+use super::*;
+use crate::domain::Fingerprint;
+
+const START: Timestamp = Timestamp::from_millis(1_000_000);
+
+fn id() -> LockId {
+    LockId {
+        group: "orders".into(),
+        key: "lock:a".into(),
+    }
+}
+
+fn owner(n: u8) -> Owner {
+    let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
+    Owner {
+        fingerprint,
+        label: None,
+        format: Format::Plain,
+        holds: None,
+    }
+}
+
+/// One lock on three nodes, and a clock.
+struct Story {
+    now: Timestamp,
+    lock: Option<Lock>,
+    memory: Option<Memory>,
+}
+
+impl Story {
+    fn begin() -> Self {
+        Self {
+            now: START,
+            lock: None,
+            memory: None,
+        }
+    }
+
+    fn after(&mut self, ms: i64) -> &mut Self {
+        self.now = self.now.plus_millis(ms);
+        self
+    }
+
+    /// All three nodes show this owner until this moment of the story.
+    fn held(&mut self, n: u8, until_ms: Option<i64>) -> Option<Change> {
+        let lease = until_ms.map_or(Lease::Never, |ms| {
+            Lease::until(START.plus_millis(ms), self.now)
+        });
+        self.see([Some(n); 3].map(|n| {
+            n.map(|n| Answer::Holds {
+                owner: owner(n),
+                lease,
+            })
+        }))
+    }
+
+    fn absent(&mut self) -> Option<Change> {
+        self.see([
+            Some(Answer::Absent),
+            Some(Answer::Absent),
+            Some(Answer::Absent),
+        ])
+    }
+
+    /// What three nodes answer; nothing where one cannot be asked.
+    fn see(&mut self, answers: [Option<Answer>; 3]) -> Option<Change> {
+        let answers = answers.map(|answer| {
+            answer.unwrap_or(Answer::Unreachable {
+                reason: "connection refused".into(),
+            })
+        });
+        let nodes: Vec<NodeAnswer> = answers
+            .into_iter()
+            .zip(["a", "b", "c"])
+            .map(|(answer, node)| NodeAnswer {
+                node: node.into(),
+                answer,
+            })
+            .collect();
+        let seen = nodes.iter().any(|node| node.answer.owner().is_some());
+        let told = seen.then_some(Told {
+            format: Format::Plain,
+            mode: Mode::Exclusive,
+            claimed_at: None,
+        });
+        let entry = Entry {
+            key: "lock:a".into(),
+            nodes,
+            told,
+        };
+        let change = match fold(
+            id(),
+            self.lock.clone(),
+            self.memory.as_ref(),
+            self.now,
+            entry,
+        ) {
+            Step::Nothing => None,
+            Step::Forget(change) => {
+                (self.lock, self.memory) = (None, None);
+                return Some(change);
+            }
+            Step::Show(change) => Some(change),
+            Step::Remember(memory, change) => {
+                self.memory = Some(memory);
+                Some(change)
+            }
+            Step::Refresh(memory, lock) => {
+                (self.memory, self.lock) = (Some(memory), Some(*lock));
+                None
+            }
+        };
+        if let Some(
+            Change::Appeared { lock }
+            | Change::Renewed { lock }
+            | Change::ChangedHands { lock }
+            | Change::Updated { lock },
+        ) = &change
+        {
+            self.lock = Some((**lock).clone());
+        }
+        change
+    }
+
+    fn lock(&self) -> &Lock {
+        self.lock.as_ref().unwrap()
+    }
+}
+
+#[test]
+fn a_lock_that_only_grows_older_changes_nothing_but_its_observation() {
+    let mut story = Story::begin();
+    assert!(matches!(
+        story.held(1, Some(30_000)),
+        Some(Change::Appeared { .. })
+    ));
+    assert_eq!(
+        story.after(1_000).held(1, Some(30_020)),
+        None,
+        "20 ms are jitter"
+    );
+    assert_eq!(story.lock().observed_at, START.plus_millis(1_000));
+    assert_eq!(
+        story.lock().lease.expires_at(),
+        Some(START.plus_millis(30_000)),
+        "the countdown does not wobble"
+    );
+    assert_eq!(story.lock().acquired_at, START);
+}
+
+#[test]
+fn renewals_are_counted_with_their_beat() {
+    let mut story = Story::begin();
+    story.held(1, Some(30_000));
+    for n in 1..=4 {
+        let change = story.after(10_000).held(1, Some(30_000 + n * 10_000));
+        assert!(
+            matches!(change, Some(Change::Renewed { .. })),
+            "{n}: {change:?}"
+        );
+    }
+    let renewals = &story.lock().renewals;
+    assert_eq!(
+        (renewals.count, renewals.every_ms, renewals.per_minute),
+        (4, Some(10_000), Some(6.0))
+    );
+}
+
+#[test]
+fn a_renewing_lock_that_misses_its_beat_is_at_risk() {
+    let mut story = Story::begin();
+    story.held(1, Some(30_000));
+    story.after(10_000).held(1, Some(40_000));
+    story.after(10_000).held(1, Some(50_000));
+    assert_eq!(story.after(11_000).held(1, Some(50_000)), None);
+    story.after(6_000).held(1, Some(50_000));
+    assert!(story.lock().has(Flag::AtRisk));
+    story.after(1_000).held(1, Some(80_000));
+    assert!(!story.lock().has(Flag::AtRisk), "it came after all");
+}
+
+#[test]
+fn a_lock_that_never_renewed_is_at_risk_in_the_last_fifth_of_its_lease() {
+    let mut story = Story::begin();
+    story.held(1, Some(10_000));
+    story.after(7_900).held(1, Some(10_000));
+    assert!(!story.lock().has(Flag::AtRisk));
+    story.after(200).held(1, Some(10_000));
+    assert!(story.lock().has(Flag::AtRisk));
+}
+
+#[test]
+fn gone_before_the_deadline_is_released_and_at_the_deadline_expired() {
+    let mut story = Story::begin();
+    story.held(1, Some(10_000));
+    assert!(matches!(
+        story.after(1_000).absent(),
+        Some(Change::Gone {
+            ending: Ending::Released,
+            ..
+        })
+    ));
+    let mut story = Story::begin();
+    story.held(1, Some(1_000));
+    assert!(matches!(
+        story.after(900).absent(),
+        Some(Change::Gone {
+            ending: Ending::Expired,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn what_went_while_nobody_could_look_ended_unknown() {
+    let mut story = Story::begin();
+    story.held(1, None);
+    story.after(1_000).see([None, None, None]);
+    assert_eq!(
+        (story.lock().verdict, &story.lock().owner),
+        (Verdict::Unknown, &None)
+    );
+    assert_eq!(
+        story.lock().owners,
+        [owner(1)],
+        "the last known owner stays in sight"
+    );
+    assert_eq!(story.lock().observed_at, START, "it was not observed since");
+    assert_eq!(story.after(1_000).see([None, None, None]), None);
+    assert!(matches!(
+        story.after(10_000).absent(),
+        Some(Change::Gone {
+            ending: Ending::Unknown,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn another_owner_starts_anew() {
+    let mut story = Story::begin();
+    story.held(1, Some(30_000));
+    story.after(10_000).held(1, Some(40_000));
+    assert!(matches!(
+        story.after(1_000).held(2, Some(60_000)),
+        Some(Change::ChangedHands { .. })
+    ));
+    assert_eq!(
+        (story.lock().renewals.count, story.lock().acquired_at),
+        (0, START.plus_millis(11_000))
+    );
+}
+
+#[test]
+fn an_answer_that_was_asked_for_earlier_is_not_believed() {
+    let mut story = Story::begin();
+    story.after(1_000).held(2, Some(30_000));
+    assert_eq!(story.after(-500).held(1, Some(30_000)), None);
+    assert_eq!(story.lock().owner, Some(owner(2)));
+}

@@ -1,0 +1,36 @@
+//! Which keys of a group are on the board already.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use crate::domain::{Board, Lock, LockId, LockKey};
+
+/// Every lock of one group, in order.
+fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lock> {
+    let first = LockId {
+        group: group.to_owned(),
+        key: LockKey::new([]),
+    };
+    board
+        .locks
+        .range((Bound::Included(first), Bound::Unbounded))
+        .map(|(_, lock)| lock)
+        .take_while(move |lock| lock.id.group == group)
+}
+
+/// The names of every lock of one group.
+pub(super) fn keys_of(board: &Board, group: &str) -> BTreeSet<LockKey> {
+    locks_of(board, group)
+        .map(|lock| lock.id.key.clone())
+        .collect()
+}
+
+/// Drops the keys that are on the board.
+pub(super) fn retain_unknown(board: &Board, group: &str, keys: &mut BTreeSet<LockKey>) {
+    keys.retain(|key| {
+        !board.locks.contains_key(&LockId {
+            group: group.to_owned(),
+            key: key.clone(),
+        })
+    });
+}

@@ -1,0 +1,113 @@
+//! What has been observed: the board, its changes, and a way to look at one lock right now.
+
+mod fold;
+mod known;
+mod merge;
+mod observer;
+pub mod stream;
+mod watcher;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::{Board, GroupView, Lock, LockKey, NodeAnswer, Timestamp};
+use crate::server::clock::Clock;
+use crate::server::nodes::{Group, coverage_before_the_first_pass};
+use observer::{Observer, Report};
+use stream::Stream;
+
+/// A cheap handle to everything that has been observed.
+#[derive(Clone)]
+pub struct Index {
+    stream: Arc<Stream>,
+    reports: mpsc::Sender<Report>,
+    clock: Clock,
+}
+
+/// What a fresh look at one lock showed.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    /// The lock as it stands on the board now; nothing where it is not observed.
+    pub lock: Option<Lock>,
+    /// What each configured node answered.
+    pub nodes: Vec<NodeAnswer>,
+}
+
+impl Index {
+    /// Starts observing the groups; ends when `stop` is cancelled.
+    pub fn start(
+        groups: &[Arc<Group>],
+        clock: Clock,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let board = Board {
+            groups: groups.iter().map(|group| view_of(group)).collect(),
+            locks: Default::default(),
+        };
+        let stream = Arc::new(Stream::new(board, clock.now()));
+        // A full queue slows the watchers down, and nobody else.
+        let (reports, inbox) = mpsc::channel(64);
+        tasks.spawn(Observer::new(Arc::clone(&stream)).run(inbox, stop.clone()));
+        let index = Self {
+            stream,
+            reports,
+            clock,
+        };
+        for group in groups {
+            tasks.spawn(watcher::watch(
+                index.clone(),
+                Arc::clone(group),
+                stop.clone(),
+            ));
+        }
+        index
+    }
+
+    /// The board and its changes.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The server's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Asks the nodes about one lock right now, and puts what they say on the board.
+    ///
+    /// Takes as long as the slowest node that is up, at most the command time limit.
+    pub async fn look_again(&self, group: &Group, key: &LockKey) -> Option<Looked> {
+        let keys = std::slice::from_ref(key);
+        let look = group.look(keys).await;
+        let asked_at = look.asked_at;
+        let entries = merge::merge(look, keys, group.config.keys_are_explicit);
+        let (reply, answer) = oneshot::channel();
+        let report = Report::Looked {
+            group: group.config.name.clone(),
+            asked_at,
+            entries,
+            reply: Some(reply),
+        };
+        self.reports.send(report).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+/// A group as it stands before anything was observed.
+fn view_of(group: &Group) -> GroupView {
+    let config = &group.config;
+    GroupView {
+        name: config.name.clone(),
+        kind: config.kind,
+        environment: config.environment,
+        quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
+        read_only: config.read_only,
+        nodes: group.nodes(),
+        coverage: coverage_before_the_first_pass(config),
+        looked_at: None,
+    }
+}

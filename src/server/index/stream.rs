@@ -1,0 +1,274 @@
+//! The stream of changes: a bounded ring that every viewer reads at its own pace, falling back to a snapshot.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::domain::{Board, Change, Snapshot, Timestamp};
+
+/// How many changes are kept for viewers that lag or reconnect. One that missed more gets a snapshot.
+pub const KEPT_CHANGES: usize = 8_192;
+
+/// Where in the stream something stands: `<epoch>-<seq>`. The epoch changes with every start of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventId {
+    epoch: i64,
+    seq: u64,
+}
+
+impl EventId {
+    /// Reads an id as it was sent; nothing where it is not one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (epoch, seq) = text.split_once('-')?;
+        Some(Self {
+            epoch: epoch.parse().ok()?,
+            seq: seq.parse().ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.epoch, self.seq)
+    }
+}
+
+/// One change, ready to be sent: written out once for all viewers.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its place in the stream.
+    pub id: EventId,
+    /// The group that it is about.
+    pub group: Arc<str>,
+    /// The change as JSON.
+    pub json: Arc<str>,
+}
+
+/// What a viewer gets next.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// The whole board: the viewer is new, or missed more than is kept.
+    Snapshot(Box<Snapshot>),
+    /// What changed since.
+    Changes(Vec<Event>),
+}
+
+/// The board together with the changes that led to it.
+#[derive(Debug)]
+pub struct Stream {
+    epoch: i64,
+    state: Mutex<State>,
+    latest: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    board: Board,
+    ring: VecDeque<Event>,
+    seq: u64,
+}
+
+impl Stream {
+    /// A stream that begins with `board`; `started_at` becomes its epoch.
+    pub fn new(board: Board, started_at: Timestamp) -> Self {
+        let state = State {
+            board,
+            ring: VecDeque::new(),
+            seq: 0,
+        };
+        Self {
+            epoch: started_at.millis(),
+            state: Mutex::new(state),
+            latest: watch::Sender::new(0),
+        }
+    }
+
+    /// Applies changes to the board and makes them known. For the observer only.
+    pub(super) fn publish(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        let seq = {
+            let mut state = self.state();
+            for change in changes {
+                state.seq += 1;
+                let event = Event {
+                    id: EventId {
+                        epoch: self.epoch,
+                        seq: state.seq,
+                    },
+                    group: change.group().into(),
+                    json: serde_json::to_string(&change)
+                        .expect("a change has no maps with odd keys")
+                        .into(),
+                };
+                if state.ring.len() == KEPT_CHANGES {
+                    state.ring.pop_front();
+                }
+                state.ring.push_back(event);
+                state.board.apply(change);
+            }
+            state.seq
+        };
+        self.latest.send_replace(seq);
+    }
+
+    /// Changes something about the board that viewers need not hear of (the moment a lock was last looked at).
+    pub(super) fn touch(&self, change: impl FnOnce(&mut Board)) {
+        change(&mut self.state().board);
+    }
+
+    /// Reads the board. Keep it short: the observer waits.
+    pub fn read<T>(&self, look: impl FnOnce(&Board) -> T) -> T {
+        look(&self.state().board)
+    }
+
+    /// The whole board of one group, or of all.
+    pub fn snapshot(&self, group: Option<&str>, now: Timestamp) -> (EventId, Snapshot) {
+        let state = self.state();
+        let id = EventId {
+            epoch: self.epoch,
+            seq: state.seq,
+        };
+        let wanted = |name: &str| group.is_none_or(|group| group == name);
+        let snapshot = Snapshot {
+            id: id.to_string(),
+            observed_at: now,
+            groups: state
+                .board
+                .groups
+                .iter()
+                .filter(|group| wanted(&group.name))
+                .cloned()
+                .collect(),
+            locks: state
+                .board
+                .locks
+                .values()
+                .filter(|lock| wanted(&lock.id.group))
+                .cloned()
+                .collect(),
+        };
+        (id, snapshot)
+    }
+
+    /// What a viewer that stands at `since` gets next, without waiting; its new place with it.
+    pub fn next(
+        &self,
+        since: Option<EventId>,
+        group: Option<&str>,
+        now: Timestamp,
+    ) -> (EventId, Next) {
+        let resumable = since
+            .filter(|since| since.epoch == self.epoch)
+            .and_then(|since| {
+                let state = self.state();
+                let oldest = state
+                    .ring
+                    .front()
+                    .map_or(state.seq, |event| event.id.seq - 1);
+                // A place ahead of us was never handed out: not ours to continue.
+                (oldest..=state.seq).contains(&since.seq).then(|| {
+                    let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
+                    let skip = state.ring.len().saturating_sub(missed);
+                    let changes = state.ring.iter().skip(skip);
+                    let wanted =
+                        changes.filter(|event| group.is_none_or(|group| group == &*event.group));
+                    (
+                        EventId {
+                            epoch: self.epoch,
+                            seq: state.seq,
+                        },
+                        Next::Changes(wanted.cloned().collect()),
+                    )
+                })
+            });
+        resumable.unwrap_or_else(|| {
+            let (id, snapshot) = self.snapshot(group, now);
+            (id, Next::Snapshot(Box::new(snapshot)))
+        })
+    }
+
+    /// Told the newest sequence number whenever something was published.
+    pub fn latest(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A reader that panicked left the board as it was: only the observer writes.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Ending, LockId};
+
+    const NOW: Timestamp = Timestamp::from_millis(5);
+
+    fn gone(group: &str) -> Change {
+        Change::Gone {
+            id: LockId {
+                group: group.into(),
+                key: "k".into(),
+            },
+            ending: Ending::Unknown,
+            at: NOW,
+        }
+    }
+
+    fn changes(next: &Next) -> Option<usize> {
+        match next {
+            Next::Changes(events) => Some(events.len()),
+            Next::Snapshot(_) => None,
+        }
+    }
+
+    #[test]
+    fn a_viewer_gets_exactly_what_it_missed() {
+        let stream = Stream::new(Board::default(), NOW);
+        let (start, first) = stream.next(None, None, NOW);
+        assert_eq!(changes(&first), None);
+        stream.publish(vec![gone("a"), gone("b"), gone("a")]);
+        let (place, next) = stream.next(Some(start), None, NOW);
+        assert_eq!(
+            (place.to_string().as_str(), changes(&next)),
+            ("5-3", Some(3))
+        );
+        assert_eq!(
+            changes(&stream.next(Some(start), Some("a"), NOW).1),
+            Some(2)
+        );
+        assert_eq!(changes(&stream.next(Some(place), None, NOW).1), Some(0));
+    }
+
+    #[test]
+    fn a_viewer_that_missed_too_much_gets_a_snapshot() {
+        let stream = Stream::new(Board::default(), NOW);
+        let (start, _) = stream.next(None, None, NOW);
+        stream.publish((0..KEPT_CHANGES).map(|_| gone("a")).collect());
+        assert_eq!(
+            changes(&stream.next(Some(start), None, NOW).1),
+            Some(KEPT_CHANGES)
+        );
+        stream.publish(vec![gone("a")]);
+        assert_eq!(changes(&stream.next(Some(start), None, NOW).1), None);
+    }
+
+    #[test]
+    fn an_id_from_another_start_or_from_nowhere_gets_a_snapshot() {
+        let stream = Stream::new(Board::default(), NOW);
+        for id in ["4-0", "5-1", "5-18446744073709551615"] {
+            assert_eq!(
+                changes(&stream.next(EventId::parse(id), None, NOW).1),
+                None,
+                "{id}"
+            );
+        }
+        for text in ["", "5", "x-1", "5--1", "5-1-1"] {
+            assert_eq!(EventId::parse(text), None, "{text}");
+        }
+    }
+}

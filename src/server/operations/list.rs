@@ -1,0 +1,107 @@
+//! Listing: filter, order, page.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Operations;
+use crate::domain::{Fault, Filter, Lock, Order, Rank, Sort, Timestamp};
+
+/// Which locks, in which order, which page.
+#[derive(Clone, Debug)]
+pub struct ListQuery {
+    /// What the list is narrowed to.
+    pub filter: Filter,
+    /// What it is sorted by.
+    pub sort: Sort,
+    /// Which end comes first.
+    pub order: Order,
+    /// How many at most.
+    pub limit: usize,
+    /// Where the last page ended.
+    pub cursor: Option<String>,
+}
+
+/// A page of locks.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Listing {
+    /// The locks of this page.
+    pub locks: Vec<Lock>,
+    /// How many pass the filter on all pages together.
+    pub total: u32,
+    /// Hand it back for the next page; null on the last one.
+    pub next_cursor: Option<String>,
+    /// The server's clock when the list was made. Each lock says when it was itself observed.
+    pub observed_at: Timestamp,
+    /// How many nodes of the groups asked for can be asked right now.
+    pub nodes_reached: u32,
+    /// How many there are.
+    pub nodes_total: u32,
+}
+
+impl Operations {
+    /// Lists what is on the board: the last known locks where nodes cannot be asked.
+    pub fn list(&self, query: &ListQuery) -> Result<Listing, Fault> {
+        if let Some(group) = &query.filter.group {
+            self.group(group)?;
+        }
+        let after = query.cursor.as_deref().map(read_cursor).transpose()?;
+        let mut found: Vec<(Rank, Lock)> = self.index().stream().read(|board| {
+            let wanted = board
+                .locks
+                .values()
+                .filter(|lock| query.filter.matches(lock));
+            wanted
+                .map(|lock| (query.sort.rank(lock), lock.clone()))
+                .collect()
+        });
+        found.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
+        let total = super::count(found.len());
+        let first = after.map_or(0, |after| {
+            found.partition_point(|(rank, _)| query.order.compare(rank, &after).is_le())
+        });
+        let rest = found.len() - first;
+        let page: Vec<(Rank, Lock)> = found.into_iter().skip(first).take(query.limit).collect();
+        let next_cursor = page
+            .last()
+            .filter(|_| rest > page.len())
+            .map(|(rank, _)| write_cursor(rank));
+        let mut groups = self.groups();
+        groups.retain(|view| {
+            query
+                .filter
+                .group
+                .as_ref()
+                .is_none_or(|group| *group == view.name)
+        });
+        let (nodes_reached, nodes_total) = Self::reach(&groups);
+        Ok(Listing {
+            locks: page.into_iter().map(|(_, lock)| lock).collect(),
+            total,
+            next_cursor,
+            observed_at: self.index().now(),
+            nodes_reached,
+            nodes_total,
+        })
+    }
+}
+
+/// A cursor is the place of the last lock of a page, so that it holds when locks come and go. Hex keeps it opaque and URL-safe.
+fn write_cursor(rank: &Rank) -> String {
+    let json = serde_json::to_vec(rank).expect("a rank has no maps with odd keys");
+    json.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read_cursor(text: &str) -> Result<Rank, Fault> {
+    let wrong = || Fault::BadRequest {
+        detail: "`cursor` is not one that was handed out here".into(),
+    };
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong());
+    let json = (0..text.len())
+        .step_by(2)
+        .map(digits)
+        .collect::<Result<Vec<u8>, Fault>>()?;
+    serde_json::from_slice(&json).map_err(|_| wrong())
+}

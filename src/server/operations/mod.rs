@@ -1,0 +1,152 @@
+//! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
+
+mod act;
+mod list;
+mod mine;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use act::{AcquireRequest, Acquired, Extended};
+pub use list::{ListQuery, Listing};
+
+use crate::domain::{Fault, GroupView, Lock, LockKey, NodeState, Snapshot};
+use crate::server::index::Index;
+use crate::server::nodes::Group;
+use mine::Held;
+
+/// Every verb that pages, API and command line share.
+pub struct Operations {
+    groups: Vec<Arc<Group>>,
+    index: Index,
+    held: Held,
+}
+
+/// The longest name that is accepted from outside: far above what any library writes, far below what harms.
+pub const LONGEST_KEY: usize = 16 * 1024;
+
+impl Operations {
+    /// The verbs over these groups.
+    pub fn new(groups: Vec<Arc<Group>>, index: Index) -> Self {
+        Self {
+            groups,
+            index,
+            held: Held::default(),
+        }
+    }
+
+    /// What has been observed, and its changes.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The groups with the health of their nodes right now.
+    pub fn groups(&self) -> Vec<GroupView> {
+        let mut views = self.index.stream().read(|board| board.groups.clone());
+        for (view, group) in views.iter_mut().zip(&self.groups) {
+            view.nodes = group.nodes();
+        }
+        views
+    }
+
+    /// The whole board, for a page that starts watching.
+    pub fn board(&self) -> Snapshot {
+        self.index.stream().snapshot(None, self.index.now()).1
+    }
+
+    /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked.
+    pub fn is_ready(&self) -> bool {
+        let asked = |view: &GroupView| {
+            view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
+        };
+        self.groups().iter().all(asked)
+    }
+
+    /// One lock, asked for on the nodes right now.
+    pub async fn inspect(&self, group: &str, key: &LockKey) -> Result<Lock, Fault> {
+        let group = self.group(group)?;
+        check_key(key)?;
+        let looked = self.look_again(&group, key).await?;
+        if let Some(lock) = looked.lock {
+            return Ok(lock);
+        }
+        let reached = looked
+            .nodes
+            .iter()
+            .filter(|node| node.answer.is_answer())
+            .count();
+        let (asked, quorum) = (looked.nodes.len(), group.quorum());
+        // What cannot be asked could hold a quorum: then nothing can be said.
+        if asked - reached >= quorum {
+            return Err(Fault::Unreachable {
+                reached: count(reached),
+                asked: count(asked),
+                quorum: count(quorum),
+                nodes: looked.nodes,
+            });
+        }
+        Err(Fault::NotObserved {
+            nodes: looked.nodes,
+        })
+    }
+
+    async fn look_again(
+        &self,
+        group: &Group,
+        key: &LockKey,
+    ) -> Result<crate::server::index::Looked, Fault> {
+        let stopping = || Fault::Internal {
+            detail: "the console is shutting down".into(),
+        };
+        self.index.look_again(group, key).await.ok_or_else(stopping)
+    }
+
+    fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
+        let known = self.groups.iter().find(|group| group.config.name == name);
+        known.cloned().ok_or_else(|| Fault::UnknownGroup {
+            group: name.to_owned(),
+        })
+    }
+
+    /// The group, if acts are allowed on it.
+    fn group_to_act_on(&self, name: &str) -> Result<Arc<Group>, Fault> {
+        let group = self.group(name)?;
+        if group.config.read_only {
+            return Err(Fault::Forbidden {
+                why: format!("the group {name:?} is read-only in the configuration"),
+            });
+        }
+        Ok(group)
+    }
+
+    /// How many nodes of all groups answer, and how many there are.
+    fn reach(views: &[GroupView]) -> (u32, u32) {
+        let up = views
+            .iter()
+            .flat_map(|view| &view.nodes)
+            .filter(|node| node.state == NodeState::Up)
+            .count();
+        (
+            count(up),
+            count(views.iter().map(|view| view.nodes.len()).sum()),
+        )
+    }
+}
+
+fn check_key(key: &LockKey) -> Result<(), Fault> {
+    if key.as_bytes().len() > LONGEST_KEY {
+        return Err(Fault::Impossible {
+            field: "key".into(),
+            detail: format!("is longer than {LONGEST_KEY} bytes"),
+        });
+    }
+    Ok(())
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,20 @@
+//! The handles that the doors need.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use leptos::config::LeptosOptions;
+use tokio_util::sync::CancellationToken;
+
+use super::operations::Operations;
+
+/// What every request can reach.
+#[derive(Clone, FromRef)]
+pub struct AppState {
+    /// How pages are rendered.
+    pub leptos: LeptosOptions,
+    /// Every verb.
+    pub operations: Arc<Operations>,
+    /// Cancelled when the server stops: endless streams end then.
+    pub stop: CancellationToken,
+}

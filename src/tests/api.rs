@@ -1,0 +1,595 @@
+//! The JSON API as scripts meet it: what it answers, what it refuses, and that a refusal changes nothing.
+
+use std::time::{Duration, Instant};
+
+use lockkeeper::domain::{Environment, LockKey};
+use lockkeeper::server::config::GroupConfig;
+use serde_json::{Value, json};
+
+use crate::support::console::{Answer, TestConsole};
+use crate::support::eventually_is;
+use crate::support::redis_nodes::RedisNodes;
+
+const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
+
+fn group(name: &str, nodes: &RedisNodes) -> GroupConfig {
+    GroupConfig {
+        keys: vec!["*".into()],
+        keys_are_explicit: true,
+        ..GroupConfig::new(name, nodes.urls())
+    }
+}
+
+fn lock_path(group: &str, key: &[u8], verb: &str) -> String {
+    format!(
+        "/api/v1/groups/{group}/locks/{}{verb}",
+        LockKey::new(key).encoded()
+    )
+}
+
+/// The outcome that each node reports.
+fn outcomes(answer: &Answer) -> Vec<String> {
+    let json = answer.json();
+    let nodes = json["nodes"].as_array().unwrap().clone();
+    nodes
+        .iter()
+        .map(|node| node["outcome"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_lock_is_acquired_shown_extended_and_released() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let path = |verb| lock_path("orders", b"lock:payout/eu", verb);
+
+    let acquired = script
+        .post(
+            &path("/acquire"),
+            json!({"ttl_ms": 30_000, "label": "deploy 7"}),
+        )
+        .await;
+    assert_eq!(acquired.status, 201, "{}", acquired.text);
+    assert_eq!(outcomes(&acquired), ["acquired"; 3]);
+    let acquired = acquired.json();
+    let token = acquired["token"].as_str().unwrap();
+    let validity = acquired["validity_ms"].as_u64().unwrap();
+    assert!(
+        (29_000..=29_698).contains(&validity),
+        "ttl − elapsed − (1 % + 2 ms): {validity}"
+    );
+
+    // The same bytes on every node, as any client of the plain format would write them.
+    for n in 0..3 {
+        assert_eq!(
+            nodes.get(n, b"lock:payout/eu").await.as_deref(),
+            Some(token.as_bytes())
+        );
+    }
+
+    let shown = script.get(&path("")).await;
+    let lock = shown.json();
+    assert_eq!(shown.status, 200);
+    assert_eq!(
+        (&lock["verdict"], &lock["key"]),
+        (&json!("held"), &json!("lock:payout/eu"))
+    );
+    assert_eq!(lock["owner"]["fingerprint"], acquired["fingerprint"]);
+    assert!(
+        lock["owner"]["label"].as_str().unwrap().contains("deploy"),
+        "{lock}"
+    );
+    assert!(lock["lease_ms"].as_u64().unwrap() > 29_000 && lock["acquired_at_is"] == "first-seen");
+
+    let again = script
+        .post(&path("/acquire"), json!({"ttl_ms": 30_000}))
+        .await;
+    assert_eq!((again.status, again.code().as_str()), (409, "held"));
+    assert_eq!(
+        again.json()["owner"]["fingerprint"],
+        acquired["fingerprint"]
+    );
+    assert!(again.json()["lease_ms"].as_u64().unwrap() > 28_000);
+    assert!(again.headers.contains_key("retry-after"));
+
+    let other = script
+        .post(
+            &path("/extend"),
+            json!({"token": "someone else", "ttl_ms": 1000}),
+        )
+        .await;
+    assert_eq!((other.status, other.code().as_str()), (409, "not-owner"));
+    let extended = script
+        .post(&path("/extend"), json!({"token": token, "ttl_ms": 60_000}))
+        .await;
+    assert_eq!(extended.status, 200, "{}", extended.text);
+    assert!(extended.json()["validity_ms"].as_u64().unwrap() > 59_000);
+
+    let other = script
+        .post(&path("/release"), json!({"token": "someone else"}))
+        .await;
+    assert_eq!((other.status, other.code().as_str()), (409, "not-owner"));
+    let released = script
+        .post(&path("/release"), json!({"token": token}))
+        .await;
+    assert_eq!(
+        (released.status, &released.json()["outcome"]),
+        (200, &json!("released"))
+    );
+    assert_eq!(outcomes(&released), ["released"; 3]);
+    assert_eq!(nodes.get(0, b"lock:payout/eu").await, None);
+
+    let twice = script
+        .post(&path("/release"), json!({"token": token}))
+        .await;
+    assert_eq!((twice.status, twice.code().as_str()), (404, "not-held"));
+    let late = script
+        .post(&path("/extend"), json!({"token": token, "ttl_ms": 1000}))
+        .await;
+    assert_eq!((late.status, late.code().as_str()), (404, "not-held"));
+    let gone = script.get(&path("")).await;
+    assert_eq!((gone.status, gone.code().as_str()), (404, "not-observed"));
+}
+
+#[tokio::test]
+async fn an_acquire_waits_for_a_lease_to_end() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    nodes.set(0, b"lock:w", b"someone", Some(700)).await;
+    let path = lock_path("jobs", b"lock:w", "/acquire");
+    let began = Instant::now();
+    let acquired = console
+        .person()
+        .post(&path, json!({"ttl_ms": 5000, "wait_ms": 5000}))
+        .await;
+    assert_eq!(acquired.status, 201, "{}", acquired.text);
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_clearly_and_changes_nothing() {
+    let nodes = RedisNodes::start(1).await;
+    let read_only = GroupConfig {
+        read_only: true,
+        ..group("museum", &nodes)
+    };
+    let console = TestConsole::start(vec![group("jobs", &nodes), read_only]).await;
+    let script = console.person();
+    nodes.set(0, b"lock:a", b"owner-a", None).await;
+    nodes.hash(0, b"lock:hash", b"field", b"value").await;
+    let before = nodes.dump(0).await;
+
+    let json_type = [("content-type", "application/json")];
+    let acquire = "/api/v1/groups/jobs/locks/lock%3Ab/acquire";
+    let force = "/api/v1/groups/jobs/locks/lock%3Aa/force-release";
+    let bodies: Vec<(&str, String, u16, &str)> = vec![
+        (acquire, "not json".into(), 400, "bad-request"),
+        (acquire, String::new(), 400, "bad-request"),
+        (acquire, "[]".into(), 400, "bad-request"),
+        (acquire, "{}".into(), 400, "bad-request"),
+        (
+            acquire,
+            json!({"ttl_ms": "30s"}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": -1}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1.5}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "colour": 1}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "format": "ring"}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (acquire, json!({"ttl_ms": 0}).to_string(), 422, "impossible"),
+        (
+            acquire,
+            json!({"ttl_ms": 10 * YEAR_MS}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": u64::MAX}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "wait_ms": YEAR_MS}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "label": "x".repeat(65)}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "format": "shedlock"}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            acquire,
+            json!({"ttl_ms": 1000, "label": "x".repeat(200_000)}).to_string(),
+            413,
+            "too-large",
+        ),
+        (
+            "/api/v1/groups/nope/locks/a/acquire",
+            json!({"ttl_ms": 1000}).to_string(),
+            404,
+            "unknown-group",
+        ),
+        (
+            "/api/v1/groups/museum/locks/a/acquire",
+            json!({"ttl_ms": 1000}).to_string(),
+            403,
+            "forbidden",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/a%/acquire",
+            json!({"ttl_ms": 1000}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/lock%3Ahash/acquire",
+            json!({"ttl_ms": 1000}).to_string(),
+            409,
+            "held",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/lock%3Aa/extend",
+            json!({"token": "", "ttl_ms": 1000}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/lock%3Aa/extend",
+            json!({"token": "x", "ttl_ms": 0}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/lock%3Aa/release",
+            json!({"token": 5}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            "/api/v1/groups/jobs/locks/lock%3Aa/release",
+            json!({"token": ""}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            force,
+            json!({"fingerprint": "short", "reason": "r"}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            force,
+            json!({"fingerprint": "0".repeat(16), "reason": " "}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            force,
+            json!({"fingerprint": "0".repeat(16), "reason": "x".repeat(501)}).to_string(),
+            422,
+            "impossible",
+        ),
+        (
+            force,
+            json!({"fingerprint": "0".repeat(16)}).to_string(),
+            400,
+            "bad-request",
+        ),
+        (
+            force,
+            json!({"fingerprint": "0".repeat(16), "reason": "r"}).to_string(),
+            409,
+            "owner-changed",
+        ),
+    ];
+    for (path, body, status, code) in bodies {
+        let answer = script.send("POST", path, &json_type, body.clone()).await;
+        let shown = body.chars().take(80).collect::<String>();
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, code),
+            "{path} {shown}: {}",
+            answer.text
+        );
+        let problem = answer.json();
+        for field in ["type", "title", "detail", "advice"] {
+            assert!(
+                !problem[field].as_str().unwrap().is_empty(),
+                "{path}: no {field}"
+            );
+        }
+    }
+    for (method, path, headers, status, code) in [
+        (
+            "GET",
+            "/api/v1/locks?verdict=free",
+            &[][..],
+            400,
+            "bad-request",
+        ),
+        ("GET", "/api/v1/locks?colour=red", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?limit=0", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?limit=1001", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?limit=-1", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?sort=colour", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?order=up", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?cursor=zz", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?cursor=00", &[], 400, "bad-request"),
+        ("GET", "/api/v1/locks?group=nope", &[], 404, "unknown-group"),
+        (
+            "GET",
+            "/api/v1/groups/nope/locks/a",
+            &[],
+            404,
+            "unknown-group",
+        ),
+        (
+            "GET",
+            "/api/v1/groups/jobs/locks/%zz",
+            &[],
+            400,
+            "bad-request",
+        ),
+        (
+            "GET",
+            "/api/v1/events?group=nope",
+            &[],
+            404,
+            "unknown-group",
+        ),
+        ("GET", "/api/v1/nothing", &[], 404, "not-found"),
+        ("GET", acquire, &[], 405, "method-not-allowed"),
+        (
+            "DELETE",
+            "/api/v1/groups/jobs/locks/lock%3Aa",
+            &[],
+            405,
+            "method-not-allowed",
+        ),
+        (
+            "POST",
+            "/api/v1/locks",
+            &json_type,
+            405,
+            "method-not-allowed",
+        ),
+        (
+            "POST",
+            acquire,
+            &[("content-type", "text/plain")],
+            415,
+            "not-json",
+        ),
+        ("POST", acquire, &[], 415, "not-json"),
+    ] {
+        let answer = script
+            .send(method, path, headers, "{\"ttl_ms\":1000}".into())
+            .await;
+        assert_eq!(
+            (answer.status, answer.code().as_str()),
+            (status, code),
+            "{method} {path}: {}",
+            answer.text
+        );
+    }
+    assert_eq!(
+        nodes.dump(0).await,
+        before,
+        "a refused request changed something"
+    );
+}
+
+#[tokio::test]
+async fn another_site_cannot_act_through_a_visitors_browser() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    let headers = [
+        ("content-type", "application/json"),
+        ("sec-fetch-site", "cross-site"),
+        ("origin", "https://evil.example"),
+    ];
+    let path = lock_path("jobs", b"lock:x", "/acquire");
+    let answer = console
+        .person()
+        .send("POST", &path, &headers, json!({"ttl_ms": 1000}).to_string())
+        .await;
+    assert_eq!(answer.status, 403);
+    assert_eq!(nodes.get(0, b"lock:x").await, None);
+}
+
+#[tokio::test]
+async fn odd_keys_are_listed_shown_and_acted_on_like_any_other() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    let script = console.person();
+    let keys: Vec<Vec<u8>> = vec![
+        b"".to_vec(),
+        vec![0xff, 0x00, 0xfe],
+        b"lock:a/b/../c".to_vec(),
+        b"lock:%41?x=#y<b>\"'".to_vec(),
+        "lock:🔒 ключ".as_bytes().to_vec(),
+        b"line\r\nbreak".to_vec(),
+        [b"lock:".to_vec(), vec![b'k'; 10_000]].concat(),
+        vec![0xee; 10_000],
+    ];
+    for key in &keys {
+        let acquired = script
+            .post(
+                &lock_path("jobs", key, "/acquire"),
+                json!({"ttl_ms": 60_000}),
+            )
+            .await;
+        assert_eq!(acquired.status, 201, "{}", acquired.text);
+        let token = acquired.json()["token"].as_str().unwrap().to_owned();
+        assert_eq!(nodes.get(0, key).await.as_deref(), Some(token.as_bytes()));
+        let shown = script.get(&lock_path("jobs", key, "")).await;
+        assert_eq!(shown.status, 200, "{}", shown.text);
+        assert_eq!(
+            shown.json()["key_encoded"],
+            LockKey::new(key.clone()).encoded()
+        );
+    }
+    let listed = script.get("/api/v1/locks?limit=1000&sort=key").await.json();
+    assert_eq!(listed["total"], keys.len());
+    let fingerprint = |key: &[u8]| {
+        let encoded = LockKey::new(key).encoded();
+        let locks = listed["locks"].as_array().unwrap().clone();
+        let lock = locks
+            .into_iter()
+            .find(|lock| lock["key_encoded"] == encoded.as_str())
+            .unwrap();
+        lock["owner"]["fingerprint"].as_str().unwrap().to_owned()
+    };
+    for key in &keys {
+        let body = json!({"fingerprint": fingerprint(key), "reason": "test"});
+        let forced = script
+            .post(&lock_path("jobs", key, "/force-release"), body)
+            .await;
+        assert_eq!(forced.status, 200, "{}", forced.text);
+        assert_eq!(nodes.get(0, key).await, None);
+    }
+}
+
+#[tokio::test]
+async fn a_forced_release_needs_the_owner_that_was_seen_and_in_production_the_name() {
+    let nodes = RedisNodes::start(3).await;
+    let production = GroupConfig {
+        environment: Environment::Production,
+        ..group("orders", &nodes)
+    };
+    let console = TestConsole::start(vec![production]).await;
+    let operator = console.person();
+    for n in 0..3 {
+        nodes.set(n, b"lock:p", b"owner-one", Some(60_000)).await;
+    }
+    let path = |verb| lock_path("orders", b"lock:p", verb);
+    let seen = operator.get(&path("")).await.json()["owner"]["fingerprint"].clone();
+
+    let unconfirmed = operator
+        .post(
+            &path("/force-release"),
+            json!({"fingerprint": seen, "reason": "stuck"}),
+        )
+        .await;
+    assert_eq!(
+        (unconfirmed.status, unconfirmed.code().as_str()),
+        (422, "confirm-required")
+    );
+
+    for n in 0..3 {
+        nodes.set(n, b"lock:p", b"owner-two", Some(60_000)).await;
+    }
+    let body = json!({"fingerprint": seen, "reason": "stuck", "confirm": "lock:p"});
+    let changed = operator.post(&path("/force-release"), body).await;
+    assert_eq!(
+        (changed.status, changed.code().as_str()),
+        (409, "owner-changed")
+    );
+    let now = changed.json()["owner"]["fingerprint"].clone();
+    assert_ne!(now, seen);
+    assert_eq!(
+        nodes.get(2, b"lock:p").await.as_deref(),
+        Some(&b"owner-two"[..])
+    );
+
+    let body = json!({"fingerprint": now, "reason": "stuck", "confirm": "lock:p"});
+    let forced = operator.post(&path("/force-release"), body.clone()).await;
+    assert_eq!(
+        (forced.status, outcomes(&forced)),
+        (200, vec!["released".to_owned(); 3]),
+        "{}",
+        forced.text
+    );
+    assert_eq!(forced.json()["seen_after"], json!([]));
+    let twice = operator.post(&path("/force-release"), body).await;
+    assert_eq!((twice.status, twice.code().as_str()), (404, "not-held"));
+}
+
+#[tokio::test]
+async fn pages_of_a_list_neither_repeat_nor_skip_locks_that_stay() {
+    let nodes = RedisNodes::start(1).await;
+    for n in 0..25 {
+        nodes
+            .set(
+                0,
+                format!("lock:{n:02}").as_bytes(),
+                format!("owner-{n}").as_bytes(),
+                Some(600_000 + n * 1000),
+            )
+            .await;
+    }
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    let script = console.person();
+    eventually_is("all are listed", async || {
+        script.get("/api/v1/locks").await.json()["total"] == 25
+    })
+    .await;
+    for order in [
+        "sort=key",
+        "sort=lease&order=desc",
+        "sort=owner",
+        "sort=attention",
+        "sort=held&order=desc",
+    ] {
+        let mut seen: Vec<Value> = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let page = script
+                .get(&format!("/api/v1/locks?{order}&limit=10{cursor}"))
+                .await
+                .json();
+            seen.extend(
+                page["locks"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|lock| lock["key"].clone()),
+            );
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        let mut once = seen.clone();
+        once.sort_by_key(Value::to_string);
+        once.dedup();
+        assert_eq!((seen.len(), once.len()), (25, 25), "{order}");
+    }
+    let found = script.get("/api/v1/locks?q=LOCK%3A07").await.json();
+    assert_eq!(
+        (&found["total"], &found["locks"][0]["key"]),
+        (&json!(1), &json!("lock:07"))
+    );
+}

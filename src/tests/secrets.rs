@@ -1,0 +1,182 @@
+//! Tokens are credentials: no list, answer, event or log line of the real program carries one.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::Command;
+
+use crate::support::console::Person;
+use crate::support::eventually_is;
+use crate::support::redis_nodes::RedisNodes;
+
+#[tokio::test]
+async fn no_answer_and_no_log_line_carries_a_token() {
+    let nodes = RedisNodes::start(3).await;
+    let foreign = [
+        ("lock:plain", "S3CRET-foreign-token-0123456789"),
+        ("lock:node-redlock", "de0643ec94ee19182e5d96ac99871f9e"),
+        ("lock:redis-py", "88a4914ee51011f19df302fc00000001"),
+        ("lock:redsync", "q83vEjRWeJCrze8SNFZ4kA=="),
+    ];
+    for n in 0..3 {
+        for (key, token) in foreign {
+            nodes
+                .set(n, key.as_bytes(), token.as_bytes(), Some(600_000))
+                .await;
+        }
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"]);
+    for url in nodes
+        .0
+        .iter()
+        .map(|node| format!("redis://127.0.0.1:{}", node.port()))
+    {
+        command.args(["--redis", &url]);
+    }
+    let mut server = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut log = server.stderr.take().unwrap();
+    let logged = tokio::spawn(async move {
+        let mut text = String::new();
+        log.read_to_string(&mut text).await.unwrap();
+        text
+    });
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = said.next_line().await.unwrap().unwrap();
+    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
+
+    let mut answers: Vec<String> = Vec::new();
+    eventually_is("all foreign locks are listed", async || {
+        person.get("/api/v1/locks").await.json()["total"] == foreign.len()
+    })
+    .await;
+    let acquire = "/api/v1/groups/default/locks/lock%3Aours";
+    let acquired = person
+        .post(
+            &format!("{acquire}/acquire"),
+            json!({"ttl_ms": 60_000, "label": "me"}),
+        )
+        .await
+        .json();
+    let ours = acquired["token"].as_str().unwrap().to_owned();
+    let fingerprint = acquired["fingerprint"].clone();
+    let mut post = async |path: &str, body: Value| {
+        let answer = person.post(path, body).await;
+        answers.push(format!("{:?} {}", answer.headers, answer.text));
+    };
+    post(&format!("{acquire}/acquire"), json!({"ttl_ms": 1000})).await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": ours, "ttl_ms": 60_000}),
+    )
+    .await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": ours, "ttl_ms": 0}),
+    )
+    .await;
+    post(
+        &format!("{acquire}/extend"),
+        json!({"token": "x", "ttl_ms": ours}),
+    )
+    .await;
+    post(&format!("{acquire}/release"), json!({"token": [ours]})).await;
+    post(
+        &format!("{acquire}/force-release"),
+        json!({"fingerprint": ours, "reason": "r"}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/extend",
+        json!({"token": ours, "ttl_ms": 1000}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/release",
+        json!({"token": ours}),
+    )
+    .await;
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/acquire",
+        json!({"ttl_ms": 1000}),
+    )
+    .await;
+    let wrong = json!({"fingerprint": fingerprint, "reason": "r"});
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/force-release",
+        wrong,
+    )
+    .await;
+    for path in [
+        "/api/v1/locks",
+        "/api/v1/locks?q=lock",
+        "/api/v1/groups",
+        "/api/v1/groups/default/locks/lock%3Aours",
+        "/api/v1/groups/default/locks/lock%3Aplain",
+        "/api/v1/groups/default/locks/lock%3Anode-redlock",
+        "/",
+        "/mine",
+        "/nodes",
+        "/groups/default/locks/lock%3Aours",
+        "/groups/default/locks/lock%3Aplain",
+    ] {
+        let answer = person.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        answers.push(answer.text);
+    }
+    let mut viewer = person.watch("", None).await;
+    answers.push(viewer.next().await.unwrap().data.to_string());
+    let mut post = async |path: &str, body: Value| answers.push(person.post(path, body).await.text);
+    post(&format!("{acquire}/release"), json!({"token": ours})).await;
+    let plain = person
+        .get("/api/v1/groups/default/locks/lock%3Aplain")
+        .await
+        .json();
+    let body = json!({"fingerprint": plain["owner"]["fingerprint"], "reason": "broken on purpose"});
+    post(
+        "/api/v1/groups/default/locks/lock%3Aplain/force-release",
+        body,
+    )
+    .await;
+    answers.push(
+        viewer
+            .until(|told| told.data["type"] == "gone")
+            .await
+            .data
+            .to_string(),
+    );
+
+    let pid = server.id().unwrap().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = tokio::time::timeout(Duration::from_secs(10), server.wait())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(ended.code(), Some(0));
+    let log = logged.await.unwrap();
+    assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
+
+    let secret_part = ours.rsplit(':').next().unwrap();
+    for token in foreign.iter().map(|(_, token)| *token).chain([secret_part]) {
+        assert!(!log.contains(token), "the log carries {token}");
+        for answer in &answers {
+            assert!(
+                !answer.contains(token),
+                "an answer carries {token}: {answer}"
+            );
+        }
+    }
+}

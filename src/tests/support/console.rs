@@ -1,0 +1,225 @@
+//! A console with its API on a free port, and the people who use it over real HTTP.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use lockkeeper::server::clock::Clock;
+use lockkeeper::server::config::GroupConfig;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// A console that runs in this process.
+pub struct TestConsole {
+    pub address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl TestConsole {
+    /// A console on these groups.
+    pub async fn start(groups: Vec<GroupConfig>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(lockkeeper::server::serve(
+            listener,
+            groups,
+            Clock::real(),
+            stop.clone(),
+        ));
+        Self {
+            address,
+            stop,
+            serving,
+        }
+    }
+
+    /// Somebody who talks to it.
+    pub fn person(&self) -> Person {
+        Person::of(self.address)
+    }
+
+    /// Stops it and waits until every stream has ended.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        timeout(Duration::from_secs(10), self.serving)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+    }
+}
+
+/// Somebody who talks to a console over HTTP.
+#[derive(Clone)]
+pub struct Person {
+    address: SocketAddr,
+    client: Client<HttpConnector, Full<axum::body::Bytes>>,
+}
+
+/// What a console answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: http::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text)
+            .unwrap_or_else(|why| panic!("{why} in {} {}", self.status, self.text))
+    }
+
+    /// The stable code of a problem.
+    pub fn code(&self) -> String {
+        assert_eq!(
+            self.headers["content-type"], "application/problem+json",
+            "{}",
+            self.text
+        );
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status);
+        problem["code"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Person {
+    /// Somebody who talks to the console at this address.
+    pub fn of(address: SocketAddr) -> Self {
+        Self {
+            address,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], String::new()).await
+    }
+
+    /// Posts JSON.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            body.to_string(),
+        )
+        .await
+    }
+
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::from(body)).unwrap();
+        let exchange = async {
+            let response = self.client.request(request).await.unwrap();
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Answer {
+                status: parts.status.as_u16(),
+                headers: parts.headers,
+                text,
+            }
+        };
+        timeout(Duration::from_secs(10), exchange)
+            .await
+            .expect("the console answers")
+    }
+
+    /// Begins to watch.
+    pub async fn watch(&self, query: &str, last_event_id: Option<&str>) -> Watching {
+        let mut request =
+            http::Request::get(format!("http://{}/api/v1/events{query}", self.address));
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = self
+            .client
+            .request(request.body(Full::default()).unwrap())
+            .await
+            .unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Watching {
+            body: response.into_body(),
+            text: String::new(),
+            ready: VecDeque::new(),
+        }
+    }
+}
+
+/// A stream of server-sent events.
+pub struct Watching {
+    body: hyper::body::Incoming,
+    text: String,
+    ready: VecDeque<Told>,
+}
+
+/// One event.
+#[derive(Debug)]
+pub struct Told {
+    pub event: String,
+    pub id: String,
+    pub data: Value,
+}
+
+impl Watching {
+    /// The next event; nothing at the end of the stream.
+    pub async fn next(&mut self) -> Option<Told> {
+        loop {
+            if let Some(told) = self.ready.pop_front() {
+                return Some(told);
+            }
+            let frame = timeout(Duration::from_secs(10), self.body.frame()).await;
+            let frame = frame.expect("a stream is never silent for long")?.ok()?;
+            self.text
+                .push_str(std::str::from_utf8(frame.data_ref()?).unwrap());
+            while let Some((block, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| {
+                    let prefix = format!("{name}: ");
+                    block
+                        .lines()
+                        .find_map(|line| line.strip_prefix(&prefix))
+                        .unwrap_or("")
+                };
+                if !field("event").is_empty() {
+                    let data = serde_json::from_str(field("data")).unwrap();
+                    let (event, id) = (field("event").to_owned(), field("id").to_owned());
+                    self.ready.push_back(Told { event, id, data });
+                }
+                self.text = rest.to_owned();
+            }
+        }
+    }
+
+    /// The next event that the condition likes.
+    pub async fn until(&mut self, mut likes: impl FnMut(&Told) -> bool) -> Told {
+        loop {
+            let told = self.next().await.expect("the stream goes on");
+            if likes(&told) {
+                return told;
+            }
+        }
+    }
+}
