@@ -137,6 +137,7 @@ async fn redissons_lock_is_released_as_redisson_does_it() {
     let mut heard = pubsub.on_message();
 
     let () = client.hset("order:42", FIELD, 2).await.unwrap();
+    let () = client.pexpire("order:42", 60_000).await.unwrap();
     let forced = force_release(
         &group,
         &"order:42".into(),

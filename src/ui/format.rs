@@ -50,7 +50,7 @@ pub fn span(ms: u64) -> String {
         0..1_000 => format!("{ms} ms"),
         1_000..10_000 if ms % 1_000 >= 100 => format!("{s}.{} s", ms % 1_000 / 100),
         1_000..60_000 => format!("{s} s"),
-        60_000..3_600_000 if s % 60 == 0 => format!("{} min", s / 60),
+        60_000..3_600_000 if s.is_multiple_of(60) => format!("{} min", s / 60),
         60_000..3_600_000 => format!("{} min {} s", s / 60, s % 60),
         _ => coarse(s),
     }

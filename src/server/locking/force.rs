@@ -1,11 +1,10 @@
 //! Releasing somebody else's lock: exactly the owner that a person saw, or nothing at all.
 
-use std::collections::HashMap;
-
 use redis::RedisResult;
 
-use super::owners::{Proof, outcome, owners, proof};
+use super::owners::{Proof, outcome, proof};
 use crate::domain::{ActOutcome, Fingerprint, LockKey, NodeAct, Owner};
+use crate::server::formats;
 use crate::server::nodes::Group;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::look::look_closely;
@@ -22,70 +21,64 @@ pub struct Forced {
     pub owner_now: Option<Owner>,
 }
 
+/// What a node showed before anything was done.
+enum Found {
+    /// The owner that was asked for, and how to compare it there.
+    ThatOwner(Proof),
+    /// Something else: another owner, or nothing that a format claims.
+    Another(Option<Owner>),
+    /// No such key.
+    Nobody,
+    /// It could not be seen.
+    Unseen(Missed),
+}
+
 /// Releases somebody else's lock on every node where its owner is the one with this fingerprint, the way its library expects.
 ///
 /// On each node the owner's bytes are compared and the lock released in one atomic step. Where no node shows that owner,
 /// nothing is executed at all.
 pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerprint) -> Forced {
     let limit = group.config.command_timeout;
-    let seen: Vec<Result<Option<Sighting>, Missed>> = group
+    let by_operator = group.config.keys_are_explicit;
+    let found = group
         .on_each(|node| async move {
             let clock = node.clock().clone();
-            node.act(limit, |line| async move {
+            let looking = node.act(limit, |line| async move {
                 look_closely(line, &clock, key).await
-            })
-            .await
-        })
-        .await;
-
-    // What to compare, per node: the owner is the same, its bytes on a node may still differ (a time stamp in them).
-    let proofs: HashMap<&str, Proof> = group
-        .config
-        .nodes
-        .iter()
-        .zip(&seen)
-        .filter_map(|(node, seen)| {
-            Some((
-                node.name.as_str(),
-                proof_of(seen.as_ref().ok()?.as_ref()?, fingerprint)?,
-            ))
-        })
-        .collect();
-    let told: Vec<Option<Result<Told, Missed>>> = group
-        .on_each(|node| {
-            let proof = proofs.get(node.name()).cloned();
-            async move {
-                let proof = proof?;
-                Some(
-                    node.act(limit, |line| async move {
-                        release_there(line, key, &proof).await
-                    })
-                    .await,
-                )
+            });
+            match looking.await {
+                Ok(Some(sighting)) => compare(&sighting, fingerprint, by_operator),
+                Ok(None) => Found::Nobody,
+                Err(missed) => Found::Unseen(missed),
             }
         })
         .await;
 
-    let now = group.clock().now();
-    let outcomes = seen
+    let acting = group
+        .each()
         .iter()
-        .zip(&told)
-        .map(|(seen, told)| match (told, seen) {
-            (Some(told), _) => outcome(told, ActOutcome::Released, key, now),
-            (None, Ok(None)) => ActOutcome::NotHeld,
-            (None, Ok(Some(sighting))) => ActOutcome::OtherOwner {
-                owner: owners(sighting).into_iter().next().map(|seen| seen.owner),
-            },
-            // Nothing but looking was tried there.
-            (None, Err(missed)) => ActOutcome::Failed {
-                reason: format!("{}; nothing was done there", missed.reason()),
-            },
+        .zip(found)
+        .map(|(node, found)| async move {
+            let outcome = match found {
+                Found::ThatOwner(proof) => {
+                    let releasing = node.act(limit, |line| async move {
+                        release_there(line, key, &proof).await
+                    });
+                    let now = node.clock().now();
+                    outcome(&releasing.await, ActOutcome::Released, key, now)
+                }
+                Found::Another(owner) => ActOutcome::OtherOwner { owner },
+                Found::Nobody => ActOutcome::NotHeld,
+                Found::Unseen(missed) => ActOutcome::Failed {
+                    reason: format!("{}; nothing was done there", missed.reason()),
+                },
+            };
+            NodeAct {
+                node: node.name().to_owned(),
+                outcome,
+            }
         });
-    let names = group.config.nodes.iter().map(|node| node.name.clone());
-    let nodes: Vec<NodeAct> = names
-        .zip(outcomes)
-        .map(|(node, outcome)| NodeAct { node, outcome })
-        .collect();
+    let nodes = futures::future::join_all(acting).await;
     let owner_now = nodes.iter().find_map(|act| match &act.outcome {
         ActOutcome::OtherOwner { owner } => owner.clone(),
         ActOutcome::Acquired
@@ -97,12 +90,18 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
     Forced { nodes, owner_now }
 }
 
-fn proof_of(sighting: &Sighting, fingerprint: &Fingerprint) -> Option<Proof> {
-    let owners = owners(sighting);
-    let seen = owners
-        .iter()
-        .find(|seen| seen.owner.fingerprint == *fingerprint)?;
-    proof(sighting, seen)
+/// Only what a format recognises as a lock can be released: its fingerprint is what people saw.
+fn compare(sighting: &Sighting, fingerprint: &Fingerprint, by_operator: bool) -> Found {
+    let Some(recognised) = formats::recognise(sighting, by_operator) else {
+        return Found::Another(None);
+    };
+    let mut owners = recognised.owners.into_iter();
+    let first = owners.clone().next();
+    let that_one = owners.find(|seen| seen.owner.fingerprint == *fingerprint);
+    match that_one.and_then(|seen| proof(sighting, &seen)) {
+        Some(proof) => Found::ThatOwner(proof),
+        None => Found::Another(first.map(|seen| seen.owner)),
+    }
 }
 
 async fn release_there(mut line: Line, key: &LockKey, proof: &Proof) -> RedisResult<Told> {

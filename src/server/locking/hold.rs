@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::owners::{lease_of, outcome, owner_of};
+use super::owners::{found_there, outcome};
 use super::take::{Took, end, millis};
 use super::tidy::release_on;
 use super::{Attempt, End, Token, limit_per_node};
@@ -76,9 +76,9 @@ fn end_of_extend(
             Ok(Told::NotThere) => Err(Missed::Refused {
                 reason: "not there".to_owned(),
             }),
-            Ok(Told::OtherOwner { value, pttl }) => Ok(Took::Theirs(
-                owner_of(key, value.clone(), *pttl, now).zip(lease_of(*pttl, now)),
-            )),
+            Ok(Told::OtherOwner { value, pttl }) => {
+                Ok(Took::Theirs(found_there(key, value.clone(), *pttl, now)))
+            }
             Ok(Told::WrongType { type_name }) => Ok(Took::WrongType(type_name.clone())),
             Err(missed) => Err(missed.clone()),
         })

@@ -1,7 +1,9 @@
 //! Who holds a lock on one node, and what it takes to compare that owner on the node.
 
+use std::time::Duration;
+
 use crate::domain::{ActOutcome, Format, Lease, LockKey, Owner, Timestamp};
-use crate::server::formats::{self, OwnerBytes, SeenOwner};
+use crate::server::formats::{self, SeenOwner};
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::sighting::{Sighting, Ttl, Value};
 use crate::server::nodes::trouble::Missed;
@@ -15,46 +17,50 @@ pub enum Proof {
     RedissonField(Vec<u8>),
 }
 
-/// The owners that a node shows: at least one, unless the key is no lock at all.
-pub fn owners(sighting: &Sighting) -> Vec<SeenOwner> {
-    match formats::recognise(sighting, true) {
-        Some(recognised) => recognised.owners,
-        None => unrecognised(&sighting.value).into_iter().collect(),
+/// Whoever is in the way, and until when: as the format tells, or else whoever wrote the value.
+pub fn in_the_way(sighting: &Sighting) -> Option<(Owner, Lease)> {
+    if let Some(recognised) = formats::recognise(sighting, true) {
+        let owner = recognised.owners.into_iter().next()?.owner;
+        return Some((owner, recognised.lease));
     }
-}
-
-/// The owner of something that no format claims and that still is in the way of an acquire.
-fn unrecognised(value: &Value) -> Option<SeenOwner> {
-    let (bytes, format) = match value {
-        Value::Text(bytes) => (bytes, Format::Plain),
-        Value::Hash(fields) => match fields.as_slice() {
-            [(field, _)] if looks_like_redisson(field) => (field, Format::Redisson),
-            _ => return None,
+    let fingerprint = match &sighting.value {
+        Value::Text(bytes) => formats::fingerprint(bytes),
+        Value::Hash(_) | Value::TooLarge | Value::Other { .. } => return None,
+    };
+    let lease = match sighting.ttl {
+        Ttl::Ms(ms) => {
+            let ends = sighting.seen_at.plus(Duration::from_millis(ms));
+            Lease::until(ends, sighting.seen_at)
+        }
+        Ttl::Never => Lease::Never,
+    };
+    let (label, format, holds) = (None, Format::Plain, None);
+    Some((
+        Owner {
+            fingerprint,
+            label,
+            format,
+            holds,
         },
-        Value::TooLarge | Value::Other { .. } => return None,
-    };
-    let bytes = OwnerBytes::new(bytes.clone());
-    let owner = Owner {
-        fingerprint: bytes.fingerprint(),
-        label: None,
-        format,
-        holds: None,
-    };
-    Some(SeenOwner { bytes, owner })
+        lease,
+    ))
 }
 
-/// `<uuid>:<thread>`, as Redisson's `LockName` writes it.
-fn looks_like_redisson(field: &[u8]) -> bool {
-    let dashes = [8, 13, 18, 23];
-    field.len() > 37
-        && field[36] == b':'
-        && (0..36).all(|i| {
-            if dashes.contains(&i) {
-                field[i] == b'-'
-            } else {
-                field[i].is_ascii_hexdigit()
-            }
-        })
+/// The same for what a script or a failed `SET NX` came upon; nothing for a key that is gone by now.
+pub fn found_there(
+    key: &LockKey,
+    value: Value,
+    pttl: i64,
+    now: Timestamp,
+) -> Option<(Owner, Lease)> {
+    let ttl = Ttl::of_pttl(pttl)?;
+    let (key, seen_at) = (key.clone(), now);
+    in_the_way(&Sighting {
+        key,
+        value,
+        ttl,
+        seen_at,
+    })
 }
 
 /// What to compare on the node that showed this; nothing where value and format do not go together.
@@ -77,31 +83,6 @@ pub fn proof(sighting: &Sighting, seen: &SeenOwner) -> Option<Proof> {
     }
 }
 
-/// The owner that a script or a failed `SET NX` came upon.
-pub fn owner_of(key: &LockKey, value: Value, pttl: i64, now: Timestamp) -> Option<Owner> {
-    let ttl = Ttl::of_pttl(pttl)?;
-    let sighting = Sighting {
-        key: key.clone(),
-        value,
-        ttl,
-        seen_at: now,
-    };
-    owners(&sighting).into_iter().next().map(|seen| seen.owner)
-}
-
-/// The lease that `PTTL` tells; nothing for a key that is gone.
-pub fn lease_of(pttl: i64, now: Timestamp) -> Option<Lease> {
-    Ttl::of_pttl(pttl).map(|ttl| lease(ttl, now))
-}
-
-/// The lease of a key that was seen.
-pub fn lease(ttl: Ttl, seen_at: Timestamp) -> Lease {
-    match ttl {
-        Ttl::Ms(ms) => Lease::until(seen_at.plus(std::time::Duration::from_millis(ms)), seen_at),
-        Ttl::Never => Lease::Never,
-    }
-}
-
 /// What a script's answer means for the node. `done` is what it was asked to do.
 pub fn outcome(
     told: &Result<Told, Missed>,
@@ -113,7 +94,7 @@ pub fn outcome(
         Ok(Told::Done) => done,
         Ok(Told::NotThere) => ActOutcome::NotHeld,
         Ok(Told::OtherOwner { value, pttl }) => ActOutcome::OtherOwner {
-            owner: owner_of(key, value.clone(), *pttl, now),
+            owner: found_there(key, value.clone(), *pttl, now).map(|(owner, _)| owner),
         },
         Ok(Told::WrongType { .. }) => ActOutcome::OtherOwner { owner: None },
         Err(missed) => ActOutcome::Failed {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{RedisResult, Value as Reply};
 
-use super::owners::{lease, lease_of, owner_of, owners};
+use super::owners::{found_there, in_the_way};
 use super::{End, Token};
 use crate::domain::{Answer, Lease, LockKey, Owner, Timestamp, quorum};
 use crate::server::clock::Clock;
@@ -76,9 +76,7 @@ pub async fn take(
                 } else {
                     Value::Text(value)
                 };
-                Ok(Took::Theirs(
-                    owner_of(key, value, pttl, now).zip(lease_of(pttl, now)),
-                ))
+                Ok(Took::Theirs(found_there(key, value, pttl, now)))
             }
             (Err(_), _) | (_, Err(_)) => Ok(Took::Theirs(None)),
         },
@@ -86,11 +84,8 @@ pub async fn take(
             let Ok(Some(sighting)) = look_closely(line, clock, key).await else {
                 return Ok(Took::Theirs(None));
             };
-            match (owners(&sighting).into_iter().next(), &sighting.value) {
-                (Some(seen), _) => Ok(Took::Theirs(Some((
-                    seen.owner,
-                    lease(sighting.ttl, sighting.seen_at),
-                )))),
+            match (in_the_way(&sighting), &sighting.value) {
+                (Some(theirs), _) => Ok(Took::Theirs(Some(theirs))),
                 (None, Value::Hash(_) | Value::TooLarge) => Ok(Took::WrongType("hash".to_owned())),
                 // Another type by now.
                 (None, Value::Text(_) | Value::Other { .. }) => Ok(Took::Theirs(None)),
@@ -132,12 +127,12 @@ pub fn end(took: &[Result<Took, Missed>], validity: Option<Duration>, now: Times
     if let Some(left) = validity.filter(|_| ours >= quorum) {
         return End::Won(left);
     }
-    let in_the_way = took
+    let taken = took
         .iter()
         .filter(|took| matches!(took, Ok(Took::Theirs(_) | Took::WrongType(_))))
         .count();
     // Even with every other node the quorum would be out of reach. Otherwise it failed for want of nodes or of time.
-    if in_the_way <= took.len() - quorum {
+    if taken <= took.len() - quorum {
         return End::NoQuorum;
     }
     match first_owner(took) {

@@ -1,5 +1,6 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
+mod glob;
 pub mod health;
 pub mod line;
 pub mod look;
@@ -8,6 +9,7 @@ pub mod node;
 pub mod scan;
 pub mod scripts;
 pub mod sighting;
+mod supervisor;
 pub mod trip;
 pub mod trouble;
 pub mod values;

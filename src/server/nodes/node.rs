@@ -1,4 +1,4 @@
-//! One node: two supervised connections, reconnected for ever, and what is known about its health.
+//! One node: two connections that [`super::supervisor`] keeps up, and what is known about its health.
 //!
 //! Callers never wait for a node that is known to be down, and one caller's missed answer costs no other caller anything.
 
@@ -9,7 +9,7 @@ use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::health::{Health, Vitals};
+use super::health::Health;
 use super::line::{Line, Purpose, within};
 use super::memory::Memory;
 use super::trouble::{Missed, Trouble, words};
@@ -17,35 +17,23 @@ use crate::domain::{NodeState, NodeView};
 use crate::server::clock::Clock;
 use crate::server::config::NodeConfig;
 
-/// How often a node's health is checked.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
-
-/// How many checks until it is asked again what it says about itself.
-const CHECKS_PER_INFO: u32 = 5;
-
-/// The first and the longest pause before connecting again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-
-/// A node that only has to load its data is asked more often than one that is down.
-const LONGEST_PAUSE_WHILE_LOADING: Duration = Duration::from_millis(500);
-
 /// One Redis or Valkey server.
 pub struct Node {
-    name: String,
+    pub(super) name: String,
     address: String,
-    info: ConnectionInfo,
-    connect_timeout: Duration,
-    command_timeout: Duration,
-    clock: Clock,
-    access: watch::Sender<Access>,
+    pub(super) info: ConnectionInfo,
+    pub(super) connect_timeout: Duration,
+    pub(super) command_timeout: Duration,
+    pub(super) clock: Clock,
+    pub(super) access: watch::Sender<Access>,
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
-    kick: Arc<Notify>,
+    pub(super) kick: Arc<Notify>,
     health: Mutex<Health>,
     memory: Mutex<Memory>,
 }
 
 /// Whether, and how, the node can be called.
-enum Access {
+pub(super) enum Access {
     /// The first attempt has not ended yet.
     Starting,
     /// It can be called. The acting connection is away while it is being replaced.
@@ -244,88 +232,6 @@ impl Node {
             .expect("waited for it")
     }
 
-    /// Connects, checks, and connects again, for ever.
-    async fn supervise(&self) {
-        let mut pause = PAUSES.0;
-        loop {
-            let trouble = match self.open().await {
-                Ok(()) => {
-                    pause = PAUSES.0;
-                    self.watch_over().await
-                }
-                Err(trouble) => trouble,
-            };
-            let longest = if trouble.state == NodeState::Loading {
-                LONGEST_PAUSE_WHILE_LOADING
-            } else {
-                PAUSES.1
-            };
-            tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
-            self.shut(trouble);
-            // Jitter, so that the consoles of a large site do not come back in step.
-            tokio::time::sleep(pause.min(longest).mul_f64(rand::random_range(0.5..1.0))).await;
-            pause = (pause * 2).min(PAUSES.1);
-        }
-    }
-
-    async fn open(&self) -> Result<(), Trouble> {
-        let open = |purpose| Line::open(&self.info, purpose, Arc::clone(&self.kick));
-        let both = async { tokio::try_join!(open(Purpose::Observing), open(Purpose::Acting)) };
-        let (mut observing, acting) = within(self.connect_timeout, both)
-            .await?
-            .map_err(|error| Trouble::of(&error))?;
-        let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
-        self.memory().forget_everything();
-        self.health().heard(vitals);
-        self.access.send_replace(Access::Open {
-            observing,
-            acting: Some(acting),
-        });
-        Ok(())
-    }
-
-    /// Checks the health again and again until something is wrong.
-    async fn watch_over(&self) -> Trouble {
-        let mut round = 0u32;
-        loop {
-            round = round.wrapping_add(1);
-            let _either_way_look = tokio::time::timeout(CHECK_EVERY, self.kick.notified()).await;
-            let (mut observing, acting_is_away) = match &*self.access.borrow() {
-                Access::Open { observing, acting } => (observing.clone(), acting.is_none()),
-                Access::Shut(trouble) => return trouble.clone(),
-                Access::Starting => continue,
-            };
-            let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            let check = within(
-                self.command_timeout,
-                observing.check(&self.clock, thoroughly),
-            );
-            let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
-            match checked {
-                Ok(vitals) => self.health().heard(vitals),
-                Err(trouble) => return trouble,
-            }
-            if acting_is_away && let Err(trouble) = self.reopen_acting().await {
-                return trouble;
-            }
-        }
-    }
-
-    async fn reopen_acting(&self) -> Result<(), Trouble> {
-        let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
-        let line = within(self.connect_timeout, opening)
-            .await?
-            .map_err(|error| Trouble::of(&error))?;
-        self.access.send_if_modified(|access| match access {
-            Access::Open { acting, .. } => {
-                *acting = Some(line);
-                true
-            }
-            Access::Starting | Access::Shut(_) => false,
-        });
-        Ok(())
-    }
-
     /// Drops an acting connection for good, because it never gets over an answer that does not come.
     fn replace(&self, number: u64) {
         self.access.send_if_modified(|access| match access {
@@ -350,12 +256,12 @@ impl Node {
         }
     }
 
-    fn shut(&self, trouble: Trouble) {
+    pub(super) fn shut(&self, trouble: Trouble) {
         self.health().lost(&trouble, self.clock.now());
         self.access.send_replace(Access::Shut(trouble));
     }
 
-    fn health(&self) -> MutexGuard<'_, Health> {
+    pub(super) fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().expect("nobody panics while holding it")
     }
 }

@@ -1,13 +1,13 @@
 //! Finds the names of locks on one node: `SCAN` after `SCAN`, slowly enough that the node hardly notices.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::Scanned;
 use super::node::Node;
 use super::trouble::Missed;
+use super::{Scanned, glob};
 use crate::domain::LockKey;
 
 /// Beyond this the server spends longer in one call, not less in all.
@@ -15,6 +15,9 @@ const COUNT: u32 = 1000;
 
 /// A call is followed by a pause of so many times its length: the node spends at most a sixteenth of its time on us.
 const PAUSE_PER_CALL: u32 = 15;
+
+/// The quickest of so many calls in a row tells how long the node works on one: the others had to wait, here or there.
+const CALLS_COMPARED: usize = 4;
 
 /// The shortest pause between two calls.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -49,7 +52,7 @@ pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned
 struct Pass<'a> {
     node: &'a Node,
     found: &'a mpsc::Sender<Scanned>,
-    /// `SCAN` may show a name twice, and several patterns may match it.
+    /// `SCAN` may show a name twice.
     names: HashSet<LockKey>,
     beyond: u64,
     keys_seen: Option<u64>,
@@ -57,6 +60,8 @@ struct Pass<'a> {
     started: Instant,
     calls: u32,
     in_calls: Duration,
+    /// How long the latest calls took.
+    lately: VecDeque<Duration>,
 }
 
 /// Why a pass did not come to its end.
@@ -77,6 +82,7 @@ impl<'a> Pass<'a> {
             started: Instant::now(),
             calls: 0,
             in_calls: Duration::ZERO,
+            lately: VecDeque::with_capacity(CALLS_COMPARED),
         }
     }
 
@@ -108,40 +114,57 @@ impl<'a> Pass<'a> {
             Err(Missed::Refused { .. }) => {}
             Err(missed) => return Err(Stopped::Missed(missed)),
         }
-        for pattern in patterns {
-            let mut cursor = 0;
-            loop {
-                let names;
-                (cursor, names) = self.page(pattern, cursor).await?;
-                self.hand_on(names).await?;
-                if cursor == 0 {
-                    break;
-                }
+        // Several patterns in one go: the node answers with every name, and they are told apart here.
+        let pattern = match patterns {
+            [one] => Some(one.as_str()),
+            _ => None,
+        };
+        let mut cursor = 0;
+        loop {
+            let mut names;
+            (cursor, names) = self.page(pattern, cursor).await?;
+            if pattern.is_none() {
+                names.retain(|name| {
+                    patterns
+                        .iter()
+                        .any(|pattern| glob::matches(pattern.as_bytes(), name))
+                });
+            }
+            self.hand_on(names).await?;
+            if cursor == 0 {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// One call, and the pause after it.
-    async fn page(&mut self, pattern: &str, cursor: u64) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
+    async fn page(
+        &mut self,
+        pattern: Option<&str>,
+        cursor: u64,
+    ) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
         let began = Instant::now();
         let call = self
             .node
             .observe(self.node.command_timeout(), |mut line| async move {
                 let mut scan = redis::cmd("SCAN");
-                scan.arg(cursor)
-                    .arg("MATCH")
-                    .arg(pattern)
-                    .arg("COUNT")
-                    .arg(COUNT);
+                scan.arg(cursor).arg("COUNT").arg(COUNT);
+                if let Some(pattern) = pattern {
+                    scan.arg("MATCH").arg(pattern);
+                }
                 scan.query_async(&mut line.connection).await
             });
         let page = call.await.map_err(Stopped::Missed)?;
         let took = began.elapsed();
         self.calls = self.calls.saturating_add(1);
         self.in_calls += took;
-        // A far-away node is not a busy one: only what the call took beyond the way there and back counts.
-        let at_the_node = took.saturating_sub(self.node.shortest_round_trip());
+        if self.lately.len() == CALLS_COMPARED {
+            self.lately.pop_front();
+        }
+        self.lately.push_back(took);
+        // A far-away node is not a busy one: only what a call takes beyond the way there and back counts.
+        let quickest = self.lately.iter().min().copied().unwrap_or(took);
+        let at_the_node = quickest.saturating_sub(self.node.shortest_round_trip());
         tokio::time::sleep((at_the_node * PAUSE_PER_CALL).max(SHORTEST_PAUSE)).await;
         Ok(page)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::RedisUrl;
 use redis::AsyncCommands as _;
 
@@ -32,6 +33,15 @@ impl RedisNodes {
             .hset::<_, _, _, ()>(key, field, value)
             .await
             .unwrap();
+    }
+
+    /// The string that each of these nodes has.
+    pub async fn values(
+        &self,
+        nodes: std::ops::Range<usize>,
+        key: &LockKey,
+    ) -> Vec<Option<Vec<u8>>> {
+        futures::future::join_all(nodes.map(|n| self.get(n, key.as_bytes()))).await
     }
 
     /// The string that one node has.

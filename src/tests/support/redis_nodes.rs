@@ -4,10 +4,11 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use lockkeeper::domain::NodeView;
+use lockkeeper::domain::{LockKey, NodeView};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
 use lockkeeper::server::nodes::Group;
+use lockkeeper::server::nodes::sighting::Sighting;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -180,6 +181,12 @@ impl TestGroup {
             group,
             _stops_when_dropped: stop.drop_guard(),
         }
+    }
+
+    /// What the first node shows of one key.
+    pub async fn sighting(&self, key: &LockKey) -> Option<Sighting> {
+        let mut look = self.look(std::slice::from_ref(key)).await;
+        look.nodes.remove(0).seen.unwrap().remove(0)
     }
 
     /// Waits until every node is up.

@@ -1,0 +1,106 @@
+//! Keeps a node's connections up: connects, checks, and connects again, for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::health::Vitals;
+use super::line::{Line, Purpose, within};
+use super::node::{Access, Node};
+use super::trouble::Trouble;
+use crate::domain::NodeState;
+
+/// How often a node's health is checked.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// How many checks until it is asked again what it says about itself.
+const CHECKS_PER_INFO: u32 = 5;
+
+/// The first and the longest pause before connecting again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// A node that only has to load its data is asked more often than one that is down.
+const LONGEST_PAUSE_WHILE_LOADING: Duration = Duration::from_millis(500);
+
+impl Node {
+    /// Connects, checks, and connects again, for ever.
+    pub(super) async fn supervise(&self) {
+        let mut pause = PAUSES.0;
+        loop {
+            let trouble = match self.open().await {
+                Ok(()) => {
+                    pause = PAUSES.0;
+                    self.watch_over().await
+                }
+                Err(trouble) => trouble,
+            };
+            let longest = if trouble.state == NodeState::Loading {
+                LONGEST_PAUSE_WHILE_LOADING
+            } else {
+                PAUSES.1
+            };
+            tracing::debug!(node.name = %self.name, reason = %trouble.reason, "the node cannot be used");
+            self.shut(trouble);
+            // Jitter, so that the consoles of a large site do not come back in step.
+            tokio::time::sleep(pause.min(longest).mul_f64(rand::random_range(0.5..1.0))).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    async fn open(&self) -> Result<(), Trouble> {
+        let open = |purpose| Line::open(&self.info, purpose, Arc::clone(&self.kick));
+        let both = async { tokio::try_join!(open(Purpose::Observing), open(Purpose::Acting)) };
+        let (mut observing, acting) = within(self.connect_timeout, both)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
+        let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
+        self.memory().forget_everything();
+        self.health().heard(vitals);
+        self.access.send_replace(Access::Open {
+            observing,
+            acting: Some(acting),
+        });
+        Ok(())
+    }
+
+    /// Checks the health again and again until something is wrong.
+    async fn watch_over(&self) -> Trouble {
+        let mut round = 0u32;
+        loop {
+            round = round.wrapping_add(1);
+            let _either_way_look = tokio::time::timeout(CHECK_EVERY, self.kick.notified()).await;
+            let (mut observing, acting_is_away) = match &*self.access.borrow() {
+                Access::Open { observing, acting } => (observing.clone(), acting.is_none()),
+                Access::Shut(trouble) => return trouble.clone(),
+                Access::Starting => continue,
+            };
+            let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
+            let check = within(
+                self.command_timeout,
+                observing.check(&self.clock, thoroughly),
+            );
+            let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
+            match checked {
+                Ok(vitals) => self.health().heard(vitals),
+                Err(trouble) => return trouble,
+            }
+            if acting_is_away && let Err(trouble) = self.reopen_acting().await {
+                return trouble;
+            }
+        }
+    }
+
+    async fn reopen_acting(&self) -> Result<(), Trouble> {
+        let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
+        let line = within(self.connect_timeout, opening)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
+        self.access.send_if_modified(|access| match access {
+            Access::Open { acting, .. } => {
+                *acting = Some(line);
+                true
+            }
+            Access::Starting | Access::Shut(_) => false,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Scans: every name is found, and soon.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use lockkeeper::domain::LockKey;
+use lockkeeper::server::nodes::Scanned;
+use redis::AsyncCommands as _;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::redis_nodes::{RedisNodes, TestGroup};
+use crate::support::{eventually, eventually_is};
+
+#[tokio::test]
+async fn a_scan_finds_every_name_and_new_ones_within_two_seconds() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let mut expected: HashSet<LockKey> = (0..5_000)
+        .map(|n| LockKey::new(format!("lock:{n}")))
+        .collect();
+    expected.insert(LockKey::new(b"lock:\0\xff\r\n*".to_vec()));
+    expected.insert(LockKey::from("redlock:x"));
+    let mut fill = redis::pipe();
+    for key in &expected {
+        fill.set(key.as_bytes(), "owner").ignore();
+    }
+    for n in 0..20_000 {
+        fill.set(format!("other:{n}"), "x").ignore();
+    }
+    let () = fill.query_async(&mut client).await.unwrap();
+
+    let mut config = nodes.config();
+    config.keys = vec![
+        "lock:*".to_owned(),
+        "redlock:*".to_owned(),
+        "lock:1*".to_owned(),
+    ];
+    let group = TestGroup::start(config);
+    let (sender, mut found) = mpsc::channel(16);
+    let stop = CancellationToken::new();
+    let scanning = tokio::spawn(std::sync::Arc::clone(&group).scan(sender, stop.clone()));
+    let mut names = Vec::new();
+    let pass = loop {
+        match found.recv().await.unwrap() {
+            Scanned::Names(new) => names.extend(new),
+            Scanned::Pass {
+                keys_seen,
+                keys_matched,
+                took,
+                per_call,
+                ..
+            } => {
+                break (keys_seen, keys_matched, took, per_call);
+            }
+        }
+    };
+    eprintln!(
+        "a pass over 25,002 keys and 3 patterns: {:?}, {:?} per call",
+        pass.2, pass.3
+    );
+    assert_eq!(names.len(), expected.len(), "no name twice in one pass");
+    assert_eq!(HashSet::from_iter(names), expected);
+    assert_eq!((pass.0, pass.1), (25_002, 5_002));
+
+    let () = client.set("lock:new", "owner").await.unwrap();
+    let appeared = Instant::now();
+    eventually_is("the new lock is found", async || {
+        match found.recv().await.unwrap() {
+            Scanned::Names(new) => new.contains(&LockKey::from("lock:new")),
+            Scanned::Pass { .. } => false,
+        }
+    })
+    .await;
+    assert!(
+        appeared.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        appeared.elapsed()
+    );
+    stop.cancel();
+    scanning.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_scan_goes_on_after_its_node_was_away() {
+    let mut nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let (sender, mut found) = mpsc::channel(16);
+    let stop = CancellationToken::new();
+    tokio::spawn(std::sync::Arc::clone(&group).scan(sender, stop.clone()));
+    assert!(found.recv().await.is_some());
+    nodes.0[0].restart_empty().await;
+    let () = nodes.0[0]
+        .client()
+        .await
+        .set("lock:after", "owner")
+        .await
+        .unwrap();
+    eventually("the scan goes on", async || {
+        match found.recv().await.unwrap() {
+            Scanned::Names(new) => new.contains(&LockKey::from("lock:after")).then_some(()),
+            Scanned::Pass { .. } => None,
+        }
+    })
+    .await;
+    stop.cancel();
+}
