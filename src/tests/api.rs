@@ -257,7 +257,7 @@ async fn bad_input_is_refused_clearly_and_changes_nothing() {
             "/api/v1/groups/jobs/locks/lock%3Ahash/acquire",
             json!({"ttl_ms": 1000}).to_string(),
             409,
-            "held",
+            "wrong-type",
         ),
         (
             "/api/v1/groups/jobs/locks/lock%3Aa/extend",

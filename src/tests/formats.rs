@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use lockkeeper::domain::{Format, LockKey};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::{Recognised, recognise};
-use lockkeeper::server::nodes::sighting::{Sighting, Ttl, Value};
-use redis::aio::MultiplexedConnection;
+
+use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
 const REPO: &str = env!("CARGO_MANIFEST_DIR");
 
 #[tokio::test]
 async fn redis_py_locks_name_their_host_and_time() {
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let before = Clock::real().now();
-    let tokens = run(&python(), "redis_py.py", &[&server.port.to_string()]);
+    let tokens = run(&python(), "redis_py.py", &[&server.port()]);
     assert_eq!(tokens.len(), 3);
     for (key, token) in tokens {
         let lock = server.recognise(&key).await;
@@ -41,11 +41,11 @@ async fn redis_py_locks_name_their_host_and_time() {
 #[tokio::test]
 async fn both_versions_of_node_redlock_write_alike() {
     for package in ["redlock", "redlock4"] {
-        let mut server = Server::start().await;
+        let server = Server::start().await;
         let tokens = run(
             &node(package),
             "node_redlock.mjs",
-            &[&server.port.to_string(), package],
+            &[&server.port(), package],
         );
         assert_eq!(tokens.len(), 2);
         for (key, token) in tokens {
@@ -61,11 +61,11 @@ async fn both_versions_of_node_redlock_write_alike() {
 
 #[tokio::test]
 async fn node_redisson_writes_a_hash_that_counts() {
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let fields = run(
         &node("node-redisson"),
         "node_redisson.mjs",
-        &[&server.port.to_string()],
+        &[&server.port()],
     );
     let lock = server.recognise("order:42").await;
     assert_eq!((lock.format, lock.owners.len()), (Format::Redisson, 1));
@@ -76,8 +76,8 @@ async fn node_redisson_writes_a_hash_that_counts() {
 
 #[tokio::test]
 async fn rslock_writes_bytes_that_are_no_text() {
-    let mut server = Server::start().await;
-    let manager = rslock::LockManager::new(vec![format!("redis://127.0.0.1:{}/", server.port)]);
+    let server = Server::start().await;
+    let manager = rslock::LockManager::new(vec![format!("redis://127.0.0.1:{}/", server.port())]);
     let taken = manager
         .acquire_no_guard("payouts", Duration::from_secs(30))
         .await
@@ -141,90 +141,27 @@ fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, Str
         .collect()
 }
 
-/// One real server that ends with the test.
+/// One real server, seen the way the console sees it.
 struct Server {
-    process: Child,
-    port: u16,
-    connection: MultiplexedConnection,
+    nodes: RedisNodes,
+    group: TestGroup,
 }
 
 impl Server {
     async fn start() -> Self {
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let process = Command::new("redis-server")
-            .args([
-                "--port",
-                &port.to_string(),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-                "/",
-            ])
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is not installed; `make setup` installs it");
-        let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            match client.get_multiplexed_async_connection().await {
-                Ok(connection) => {
-                    return Self {
-                        process,
-                        port,
-                        connection,
-                    };
-                }
-                Err(error) => assert!(
-                    Instant::now() < deadline,
-                    "redis-server on port {port} does not answer: {error}"
-                ),
-            }
-        }
+        let nodes = RedisNodes::start(1).await;
+        let group = nodes.group().await;
+        Self { nodes, group }
     }
 
-    async fn recognise(&mut self, key: &str) -> Recognised {
-        let sighting = self.look(key).await;
+    fn port(&self) -> String {
+        self.nodes.0[0].port().to_string()
+    }
+
+    async fn recognise(&self, key: &str) -> Recognised {
+        let mut look = self.group.look(&[LockKey::from(key)]).await;
+        let sighting = look.nodes.remove(0).seen.unwrap().remove(0).unwrap();
         recognise(&sighting, false)
             .unwrap_or_else(|| panic!("{key} is not recognised: {sighting:?}"))
-    }
-
-    async fn look(&mut self, key: &str) -> Sighting {
-        let type_name: String = self.ask("TYPE", key).await;
-        let value = match type_name.as_str() {
-            "string" => Value::Text(self.ask("GET", key).await),
-            "hash" => Value::Hash(self.ask("HGETALL", key).await),
-            _ => Value::Other { type_name },
-        };
-        let ttl: i64 = self.ask("PTTL", key).await;
-        let ttl = u64::try_from(ttl).map_or(Ttl::Never, Ttl::Ms);
-        Sighting {
-            key: LockKey::from(key),
-            value,
-            ttl,
-            seen_at: Clock::real().now(),
-        }
-    }
-
-    async fn ask<T: redis::FromRedisValue>(&mut self, command: &str, key: &str) -> T {
-        redis::cmd(command)
-            .arg(key)
-            .query_async(&mut self.connection)
-            .await
-            .unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _already_gone = self.process.kill();
-        let _reaped = self.process.wait();
     }
 }

@@ -3,6 +3,7 @@
 
 mod api;
 mod cli;
+mod demo;
 mod force_release;
 mod formats;
 mod live_feed;

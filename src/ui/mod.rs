@@ -1,14 +1,68 @@
 //! What a person sees. Compiled for the server (first paint) and the browser.
 
-use leptos::prelude::*;
+pub mod calls;
+pub mod components;
+pub mod format;
+pub mod kit;
+pub mod live;
+pub mod pages;
+pub mod paths;
+pub mod query;
 
-/// The document around the console.
+use leptos::prelude::*;
+use leptos_meta::{MetaTags, Stylesheet, Title, provide_meta_context};
+use leptos_router::components::{Route, Router, Routes};
+use leptos_router::{SsrMode, path};
+
+use self::components::layout::Layout;
+use self::live::Live;
+use self::pages::lock::LockPage;
+use self::pages::locks::LocksPage;
+use self::pages::mine::MinePage;
+use self::pages::nodes::NodesPage;
+use self::pages::not_found::NotFoundPage;
+
+/// The document that the server sends.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
-    view! { <!DOCTYPE html><html lang="en"><head><HydrationScripts options/></head><body><App/></body></html> }
+    view! {
+        <!DOCTYPE html>
+        <html lang="en">
+            <head>
+                <meta charset="utf-8" />
+                <meta name="viewport" content="width=device-width, initial-scale=1" />
+                <meta name="color-scheme" content="light dark" />
+                <script src="/theme.js"></script>
+                <link rel="icon" type="image/svg+xml" href="/favicon.svg" />
+                <AutoReload options=options.clone() />
+                <HydrationScripts options />
+                <MetaTags />
+            </head>
+            <body>
+                <App />
+            </body>
+        </html>
+    }
 }
 
 /// The console.
 #[component]
 pub fn App() -> impl IntoView {
-    view! { <p>"Lockkeeper"</p> }
+    provide_meta_context();
+    Live::provide();
+    view! {
+        <Stylesheet id="lockkeeper" href="/pkg/lockkeeper.css" />
+        <Title text="Lockkeeper" />
+        <Router>
+            <Layout>
+                // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.
+                <Routes fallback=NotFoundPage>
+                    <Route path=path!("/") view=LocksPage ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks") view=LockPage ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks/*key") view=LockPage ssr=SsrMode::Async />
+                    <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
+                    <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
+                </Routes>
+            </Layout>
+        </Router>
+    }
 }

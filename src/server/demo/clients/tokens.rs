@@ -1,0 +1,125 @@
+//! Tokens as the real libraries make them.
+
+use crate::domain::Timestamp;
+
+/// node-redlock: 16 random bytes in hex.
+pub fn node_redlock() -> String {
+    hex(&rand::random::<[u8; 16]>())
+}
+
+/// redsync: 16 random bytes in padded base64.
+pub fn redsync() -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let number = rand::random::<u128>();
+    // 21 digits of six bits from the top, then the last two bits with four zero bits behind them.
+    let digits = (0..21)
+        .map(|at| number >> (122 - 6 * at))
+        .chain([number << 4]);
+    let digits = digits.map(|bits| char::from(DIGITS[usize::from(bits as u8 & 63)]));
+    digits.chain("==".chars()).collect()
+}
+
+/// redis-py: a version 1 UUID in hex, made at `moment` on the host with this network card.
+pub fn redis_py(moment: Timestamp, card: &str) -> String {
+    const GREGORIAN_TO_UNIX: u64 = 0x01B2_1DD2_1381_4000;
+    let ticks = GREGORIAN_TO_UNIX
+        + u64::try_from(moment.millis()).unwrap_or(0) * 10_000
+        + u64::from(rand::random_range(0..10_000u32));
+    let (low, mid, high) = (
+        ticks & 0xffff_ffff,
+        ticks >> 32 & 0xffff,
+        ticks >> 48 & 0x0fff,
+    );
+    let sequence = rand::random::<u16>() & 0x3fff | 0x8000;
+    format!("{low:08x}{mid:04x}1{high:03x}{sequence:04x}{card}")
+}
+
+/// `DistributedLock` for .NET: machine, process and 16 random bytes.
+pub fn machine(name: &str, pid: u32) -> String {
+    format!("{name}_{pid}_{}", node_redlock())
+}
+
+/// `ShedLock`: when, where and which.
+pub fn shedlock(moment: Timestamp, host: &str) -> String {
+    format!("ADDED:{moment}@{host}:{}", uuid())
+}
+
+/// A random UUID (version 4).
+pub fn uuid() -> String {
+    let mut bytes = rand::random::<[u8; 16]>();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let digits = hex(&bytes);
+    [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ]
+    .join("-")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Format, LockKey};
+    use crate::server::formats::{Recognised, recognise};
+    use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);
+
+    fn read(value: Value) -> Recognised {
+        let sighting = Sighting {
+            key: LockKey::from("lock:a"),
+            value,
+            ttl: Ttl::Ms(30_000),
+            seen_at: NOW,
+        };
+        recognise(&sighting, false).unwrap()
+    }
+
+    fn of_text(token: String) -> (Format, Option<String>) {
+        let lock = read(Value::Text(token.into_bytes()));
+        (lock.format, lock.owners[0].owner.label.clone())
+    }
+
+    #[test]
+    fn the_console_takes_them_for_the_real_thing() {
+        for _ in 0..100 {
+            assert_eq!(of_text(node_redlock()), (Format::NodeRedlock, None));
+            assert_eq!(of_text(redsync()), (Format::Redsync, None));
+            assert_eq!(
+                of_text(redis_py(NOW, "0242ac110007")),
+                (Format::RedisPy, Some("02:42:ac:11:00:07".into()))
+            );
+            assert_eq!(
+                of_text(machine("BILLING-1", 4711)),
+                (Format::Plain, Some("BILLING-1 pid 4711".into()))
+            );
+            assert_eq!(
+                of_text(shedlock(NOW, "worker-7d9f")),
+                (Format::ShedLock, Some("worker-7d9f".into()))
+            );
+            let field = format!("{}:87", uuid());
+            let lock = read(Value::Hash(vec![(
+                field.clone().into_bytes(),
+                b"1".to_vec(),
+            )]));
+            assert_eq!(
+                (lock.format, lock.owners[0].bytes.expose()),
+                (Format::Redisson, field.as_bytes())
+            );
+        }
+    }
+
+    #[test]
+    fn the_time_in_a_redis_py_token_is_the_one_asked_for() {
+        let lock = read(Value::Text(redis_py(NOW, "0242ac110007").into_bytes()));
+        assert_eq!(lock.claimed_at, Some(NOW));
+    }
+}

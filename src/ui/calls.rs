@@ -1,0 +1,106 @@
+//! The door to the server: the only server functions of the crate. Thin; what they may do is decided in operations.
+#![expect(
+    missing_docs,
+    reason = "the macro makes a public field of each argument and drops the comments"
+)]
+
+use leptos::prelude::*;
+use leptos::server_fn::codec::{Json, JsonEncoding};
+use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
+
+use crate::domain::{Fault, Fingerprint, Lock, LockId, LockKey, Mine, Released, Snapshot};
+
+impl FromServerFnError for Fault {
+    type Encoder = JsonEncoding;
+
+    fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
+        match error {
+            ServerFnErrorErr::Request(detail)
+            | ServerFnErrorErr::Response(detail)
+            | ServerFnErrorErr::Deserialization(detail)
+            | ServerFnErrorErr::UnsupportedRequestMethod(detail) => Self::Unanswered { detail },
+            ServerFnErrorErr::Args(detail) | ServerFnErrorErr::MissingArg(detail) => {
+                Self::BadRequest { detail }
+            }
+            ServerFnErrorErr::Registration(detail)
+            | ServerFnErrorErr::ServerError(detail)
+            | ServerFnErrorErr::MiddlewareError(detail)
+            | ServerFnErrorErr::Serialization(detail) => Self::Internal { detail },
+        }
+    }
+}
+
+/// The whole board, and where in the stream of changes it stands.
+#[server(input = Json)]
+pub async fn board() -> Result<Snapshot, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    Ok(state.operations.board())
+}
+
+/// One lock as its nodes show it right now. The name is percent-encoded.
+#[server(name = AskForLock, input = Json)]
+pub async fn lock(group: String, key: String) -> Result<Lock, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
+        detail: "the lock's name is not percent-encoded".to_owned(),
+    })?;
+    state.operations.inspect(&group, &key).await
+}
+
+/// Acquires a lock for the person at this console; the token stays on the server.
+#[server(input = Json)]
+pub async fn acquire(
+    group: String,
+    key: LockKey,
+    ttl_ms: u64,
+    label: Option<String>,
+) -> Result<Mine, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    state
+        .operations
+        .acquire_mine(LockId { group, key }, ttl_ms, label)
+        .await
+}
+
+/// The locks acquired from this console.
+#[server(name = ListMine, input = Json)]
+pub async fn mine() -> Result<Vec<Mine>, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    Ok(state.operations.mine())
+}
+
+/// Renews a lock acquired here.
+#[server(input = Json)]
+pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<Mine, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    state.operations.extend_mine(&id, ttl_ms).await
+}
+
+/// Releases a lock acquired here.
+#[server(input = Json)]
+pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    state.operations.release_mine(&id).await
+}
+
+/// Hands out the token of a lock acquired here, once.
+#[server(input = Json)]
+pub async fn take_token(id: LockId) -> Result<String, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    state.operations.take_token(&id)
+}
+
+/// Releases somebody else's lock, if its owner is still the one that was seen.
+#[server(input = Json)]
+pub async fn force_release(
+    id: LockId,
+    fingerprint: Fingerprint,
+    reason: String,
+    confirm: Option<String>,
+) -> Result<Released, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    let operations = &state.operations;
+    operations
+        .force_release(&id, &fingerprint, &reason, confirm.as_deref())
+        .await
+}

@@ -1,0 +1,235 @@
+//! Acquiring a lock by hand: which group, which name, for how long.
+
+use leptos::ev;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::fault_notice::FaultNotice;
+use crate::domain::{Fault, LockKey, Mine};
+use crate::ui::calls;
+use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, field::CONTROL};
+use crate::ui::live::Live;
+
+/// The dialog that acquires a lock.
+#[component]
+pub fn AcquireDialog(
+    /// Whether it is open.
+    open: RwSignal<bool>,
+    /// Called with what was acquired.
+    #[prop(into)]
+    on_acquired: Callback<Mine>,
+) -> impl IntoView {
+    let content = Callback::new(move |handle: DialogHandle| {
+        view! { <AcquireForm handle on_acquired /> }.into_any()
+    });
+    view! { <Dialog open labelled_by="acquire-title" children=content /> }
+}
+
+/// A unit of time that a lease is given in.
+const UNITS: [(&str, &str, f64); 3] = [
+    ("ms", "milliseconds", 1.0),
+    ("s", "seconds", 1_000.0),
+    ("min", "minutes", 60_000.0),
+];
+
+#[component]
+fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoView {
+    let live = Live::expect();
+    let groups = live.with_groups(|groups| {
+        groups
+            .iter()
+            .map(|group| (group.name.clone(), group.read_only))
+            .collect::<Vec<_>>()
+    });
+    let first = groups
+        .iter()
+        .find(|(_, read_only)| !read_only)
+        .map(|(name, _)| name.clone())
+        .unwrap_or_default();
+    let group = RwSignal::new(first.clone());
+    let key = RwSignal::new(suggestion(live, &first));
+    let amount = RwSignal::new("30".to_owned());
+    let unit = RwSignal::new("s".to_owned());
+    let label = RwSignal::new(String::new());
+    let sending = RwSignal::new(false);
+    let fault = RwSignal::new(None::<Fault>);
+
+    let ttl_ms = move || in_ms(&amount.get(), &unit.get());
+    let wrong = move |wanted: &'static str| {
+        fault.with(|fault| match fault {
+            Some(Fault::Impossible { field, detail }) if field == wanted => Some(detail.clone()),
+            _ => None,
+        })
+    };
+    // A fault about one of the fields stands beside that field; every other one above the buttons.
+    let other = move || {
+        fault.get().filter(|fault| !matches!(fault, Fault::Impossible { field, .. } if FIELDS.contains(&field.as_str())))
+    };
+    let why_not = Signal::derive(move || {
+        if sending.get() {
+            Some("The nodes are being asked".to_owned())
+        } else if group.with(String::is_empty) {
+            Some("Every group is read-only: acts are refused by the configuration".to_owned())
+        } else if ttl_ms().is_none() {
+            Some("Say for how long, as a number above 0".to_owned())
+        } else {
+            None
+        }
+    });
+    let submit = move |event: ev::SubmitEvent| {
+        event.prevent_default();
+        let Some(ttl_ms) = ttl_ms().filter(|_| why_not.with_untracked(Option::is_none)) else {
+            return;
+        };
+        sending.set(true);
+        fault.set(None);
+        spawn_local(async move {
+            let name = key.with_untracked(|key| LockKey::from(key.as_str()));
+            let label = label.get_untracked();
+            let label = Some(label.trim().to_owned()).filter(|label| !label.is_empty());
+            match calls::acquire(group.get_untracked(), name, ttl_ms, label).await {
+                Ok(mine) => {
+                    handle.close();
+                    on_acquired.run(mine);
+                }
+                Err(refused) => {
+                    sending.set(false);
+                    fault.set(Some(refused));
+                }
+            }
+        });
+    };
+    view! {
+        <form class="flex flex-col gap-4 p-5" on:submit=submit novalidate=true>
+            <h2 id="acquire-title" class="text-lg font-semibold">
+                "Acquire a lock"
+            </h2>
+            <Field id="acquire-group" label="Group" error=Signal::derive(move || wrong("group"))>
+                <select
+                    id="acquire-group"
+                    class=CONTROL
+                    aria-describedby="acquire-group-hint"
+                    on:change=move |event| group.set(event_target_value(&event))
+                >
+                    {groups
+                        .into_iter()
+                        .map(|(name, read_only)| {
+                            let words = if read_only { format!("{name} (read-only)") } else { name.clone() };
+                            view! { <option value=name.clone() disabled=read_only selected=name == first>{words}</option> }
+                        })
+                        .collect_view()}
+                </select>
+            </Field>
+            <Field
+                id="acquire-key"
+                label="Lock"
+                hint="The Redis key, exactly as your programs write it. It is taken with SET NX PX on every node."
+                error=Signal::derive(move || wrong("key"))
+            >
+                <input
+                    id="acquire-key"
+                    class=format!("{CONTROL} font-mono")
+                    autofocus=true
+                    autocomplete="off"
+                    spellcheck="false"
+                    aria-describedby="acquire-key-hint"
+                    aria-invalid=move || wrong("key").map(|_| "true")
+                    prop:value=move || key.get()
+                    on:input=move |event| key.set(event_target_value(&event))
+                />
+            </Field>
+            <div class="grid grid-cols-2 gap-3">
+                <Field id="acquire-ttl" label="For how long" error=Signal::derive(move || wrong("ttl_ms"))>
+                    <input
+                        id="acquire-ttl"
+                        class=CONTROL
+                        inputmode="decimal"
+                        autocomplete="off"
+                        aria-describedby="acquire-ttl-hint"
+                        aria-invalid=move || wrong("ttl_ms").map(|_| "true")
+                        prop:value=move || amount.get()
+                        on:input=move |event| amount.set(event_target_value(&event))
+                    />
+                </Field>
+                <Field id="acquire-unit" label="Unit">
+                    <select
+                        id="acquire-unit"
+                        class=CONTROL
+                        aria-describedby="acquire-unit-hint"
+                        on:change=move |event| unit.set(event_target_value(&event))
+                    >
+                        {UNITS
+                            .map(|(short, long, _)| view! { <option value=short selected=short == "s">{long}</option> })
+                            .collect_view()}
+                    </select>
+                </Field>
+            </div>
+            <Field
+                id="acquire-label"
+                label="Label (optional)"
+                hint="What others see as its owner. Not a secret."
+                error=Signal::derive(move || wrong("label"))
+            >
+                <input
+                    id="acquire-label"
+                    class=CONTROL
+                    autocomplete="off"
+                    aria-describedby="acquire-label-hint"
+                    aria-invalid=move || wrong("label").map(|_| "true")
+                    prop:value=move || label.get()
+                    on:input=move |event| label.set(event_target_value(&event))
+                />
+            </Field>
+            {move || other().map(|fault| view! { <FaultNotice fault /> })}
+            <div class="flex justify-end gap-2">
+                <Button on_press=move |()| handle.close()>"Cancel"</Button>
+                <Button variant=Variant::Primary submits=true why_not>
+                    {move || if sending.get() { "Asking the nodes…" } else { "Acquire" }}
+                </Button>
+            </div>
+        </form>
+    }
+}
+
+const FIELDS: [&str; 4] = ["group", "key", "ttl_ms", "label"];
+
+/// A name that the group's own patterns will find, so that a test lock shows up in the table.
+fn suggestion(live: Live, group: &str) -> String {
+    let patterns = live
+        .group(group)
+        .map(|group| group.coverage.patterns)
+        .unwrap_or_default();
+    let prefix = patterns.iter().find_map(|pattern| {
+        let prefix = pattern.strip_suffix('*')?;
+        (!prefix.is_empty() && !prefix.contains(['*', '?', '[', '\\'])).then(|| prefix.to_owned())
+    });
+    format!("{}test", prefix.unwrap_or_else(|| "lock:".to_owned()))
+}
+
+/// A number with a unit in milliseconds; nothing unless it is a number above 0 that a lease can have.
+fn in_ms(amount: &str, unit: &str) -> Option<u64> {
+    let amount: f64 = amount.trim().replace(',', ".").parse().ok()?;
+    let (_, _, factor) = UNITS.into_iter().find(|(short, _, _)| *short == unit)?;
+    let ms = (amount * factor).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked"
+    )]
+    (1.0..=9e15).contains(&ms).then_some(ms as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_a_number_above_nothing() {
+        assert_eq!(in_ms("30", "s"), Some(30_000));
+        assert_eq!(in_ms(" 1,5 ", "min"), Some(90_000));
+        assert_eq!(in_ms("250", "ms"), Some(250));
+        for nonsense in ["", "0", "-1", "NaN", "inf", "soon", "1e300"] {
+            assert_eq!(in_ms(nonsense, "s"), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! How much of the keyspace was seen: the sentence that keeps an empty table honest.
+
+use leptos::prelude::*;
+
+use crate::domain::{Coverage, GroupView, Timestamp};
+use crate::ui::format;
+use crate::ui::live::Live;
+
+/// What the last pass over the keyspace saw: `saw 1.01 M keys, 5 patterns, pass 12 s ago, 0.38 ms a call`.
+pub fn sentence(coverage: &Coverage, now: Timestamp) -> String {
+    let patterns = format::counted(coverage.patterns.len(), "pattern");
+    let (Some(started), Some(pass_ms)) = (coverage.pass_started_at, coverage.pass_ms) else {
+        return format!("the first pass over the keys has not ended yet, {patterns}");
+    };
+    let ended = started.plus_millis(i64::try_from(pass_ms).unwrap_or(i64::MAX));
+    let keys = format::count(coverage.keys_seen);
+    let noun = if coverage.keys_seen == 1 {
+        "key"
+    } else {
+        "keys"
+    };
+    let call = coverage
+        .call_ms
+        .map(|ms| format!(", {} a call", format::latency(ms)))
+        .unwrap_or_default();
+    format!(
+        "saw {keys} {noun}, {patterns}, pass {}{call}",
+        format::ago(ended, now)
+    )
+}
+
+/// For an empty table: what was scanned, where and when, group by group.
+#[component]
+pub fn WhatWasScanned() -> impl IntoView {
+    let live = Live::expect();
+    let lines = move || {
+        let now = live.now.get();
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| line(group, now))
+                .collect::<Vec<_>>()
+        })
+    };
+    view! {
+        <ul class="flex flex-col gap-2">
+            {move || {
+                lines()
+                    .into_iter()
+                    .map(|(told, patterns)| {
+                        view! {
+                            <li>
+                                {told} <br /> "Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code>
+                            </li>
+                        }
+                    })
+                    .collect_view()
+            }}
+        </ul>
+        <p>"An observer cannot prove that nobody holds a lock: what matches no pattern is not seen."</p>
+    }
+}
+
+fn line(group: &GroupView, now: Timestamp) -> (String, String) {
+    let asked = group.nodes.len();
+    let up = group.nodes_up();
+    let told = format!(
+        "{}: {up} of {} answer; {}.",
+        group.name,
+        format::counted(asked, "node"),
+        sentence(&group.coverage, now)
+    );
+    (told, group.coverage.patterns.join("  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_how_much_was_seen_and_when() {
+        let now = Timestamp::from_millis(1_000_000);
+        let mut coverage = Coverage {
+            patterns: vec!["lock:*".into()],
+            ..Coverage::default()
+        };
+        assert_eq!(
+            sentence(&coverage, now),
+            "the first pass over the keys has not ended yet, 1 pattern"
+        );
+        coverage.keys_seen = 1_010_000;
+        coverage.pass_started_at = Some(now.plus_millis(-24_000));
+        coverage.pass_ms = Some(12_000);
+        coverage.call_ms = Some(0.384);
+        assert_eq!(
+            sentence(&coverage, now),
+            "saw 1.01 M keys, 1 pattern, pass 12 s ago, 0.38 ms a call"
+        );
+    }
+}

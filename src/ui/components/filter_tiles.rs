@@ -1,0 +1,86 @@
+//! How many locks are in which state; a tile is a filter.
+
+use leptos::prelude::*;
+
+use crate::domain::{Flag, Verdict};
+use crate::ui::kit::{Link, Tone};
+use crate::ui::live::Live;
+use crate::ui::query::{Only, Query};
+
+const TILES: [(Only, Tone); 9] = [
+    (Only::Everything, Tone::Plain),
+    (Only::Attention, Tone::Alarm),
+    (Only::Verdict(Verdict::Held), Tone::Good),
+    (Only::Flag(Flag::Contended), Tone::Warn),
+    (Only::Flag(Flag::AtRisk), Tone::Warn),
+    (Only::Flag(Flag::Split), Tone::Alarm),
+    (Only::Flag(Flag::NoExpiry), Tone::Alarm),
+    (Only::Verdict(Verdict::Partial), Tone::Warn),
+    (Only::Verdict(Verdict::Unknown), Tone::Unsure),
+];
+
+/// The counts, each of which filters the table.
+#[component]
+pub fn FilterTiles(
+    /// What is shown now.
+    query: Memo<Query>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let counts = Memo::new(move |_| {
+        let about = query.with(Query::filter);
+        live.with_locks(|locks| {
+            let mut counts = [0_u32; TILES.len()];
+            for lock in locks.values().filter(|lock| about.matches(lock)) {
+                for (count, (filter, _)) in counts.iter_mut().zip(TILES) {
+                    *count += u32::from(filter.admits(lock));
+                }
+            }
+            counts
+        })
+    });
+    view! {
+        <nav aria-label="Filters" class="grid grid-cols-3 gap-1.5 sm:flex sm:flex-wrap">
+            {TILES
+                .iter()
+                .enumerate()
+                .map(|(nth, (filter, tone))| {
+                    let count = Memo::new(move |_| counts.with(|counts| counts[nth]));
+                    view! { <Tile query filter=*filter tone=*tone count /> }
+                })
+                .collect_view()}
+        </nav>
+    }
+}
+
+#[component]
+fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl IntoView {
+    let current = Memo::new(move |_| query.with(|query| query.only == filter));
+    // A second press on a filter takes it away again.
+    let href = Signal::derive(move || {
+        let next = if current.get() {
+            Only::Everything
+        } else {
+            filter
+        };
+        query.with(|query| query.with_only(next).path())
+    });
+    // Colour is spent on what needs a person: a count of nothing has none.
+    let colour = move || {
+        if count.get() == 0 || tone == Tone::Good {
+            "text-ink"
+        } else {
+            tone.text()
+        }
+    };
+    view! {
+        <Link
+            href
+            current
+            stays=true
+            class="flex flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
+        >
+            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
+            <span class="text-xs text-muted">{filter.words()}</span>
+        </Link>
+    }
+}

@@ -1,0 +1,149 @@
+//! The lease: a bar that empties and a countdown beside it. The digits are tabular, so that nothing wobbles.
+
+use leptos::prelude::*;
+
+use crate::domain::{Flag, Format, Lease, Lock, Timestamp};
+use crate::ui::format::{self, LeaseWords};
+use crate::ui::live::Live;
+
+/// What the bar needs to know of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The lease.
+    pub lease: Lease,
+    /// When this lease began, as far as is known: the last renewal seen, else when the owner was first seen.
+    pub began: Timestamp,
+    /// Whether the key stays when the lease is over: the end is a time in its value, not a TTL.
+    pub outlives: bool,
+    /// Whether the end is near without a renewal.
+    pub at_risk: bool,
+}
+
+impl Run {
+    /// The run of a lock's lease.
+    pub fn of(lock: &Lock) -> Self {
+        Self {
+            lease: lock.lease,
+            began: lock
+                .renewals
+                .last_at
+                .map_or(lock.acquired_at, |renewed| renewed.max(lock.acquired_at)),
+            outlives: lock.format == Format::LegacyTimestamp,
+            at_risk: lock.has(Flag::AtRisk),
+        }
+    }
+
+    /// How much of the lease is left, from 0 to 100.
+    pub fn percent_left(&self, now: Timestamp) -> u64 {
+        let Lease::Expires { at, .. } = self.lease else {
+            return 100;
+        };
+        let whole = at.millis_since(self.began).max(1).unsigned_abs();
+        (self
+            .lease
+            .remaining_ms(now)
+            .unwrap_or(0)
+            .saturating_mul(100)
+            / whole)
+            .min(100)
+    }
+}
+
+/// A lease, counting down.
+#[component]
+pub fn LeaseBar(
+    /// What is counted down.
+    #[prop(into)]
+    run: Signal<Run>,
+    /// Whether the lock is gone: then nothing counts.
+    #[prop(into, optional)]
+    gone: Signal<bool>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let words = move || {
+        let run = run.get();
+        format::lease(run.lease, run.outlives, live.now.get())
+    };
+    let text = move || match words() {
+        _ if gone.get() => ("–".to_owned(), "text-muted"),
+        LeaseWords::None => ("none".to_owned(), "text-alarm"),
+        LeaseWords::Left(left) => (
+            left,
+            if run.with(|run| run.at_risk) {
+                "text-warn"
+            } else {
+                "text-ink"
+            },
+        ),
+        LeaseWords::Over => ("over".to_owned(), "text-muted"),
+        LeaseWords::Past(since) => (format!("past its time {since}"), "text-alarm"),
+    };
+    let counts = Memo::new(move |_| {
+        !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
+    });
+    let left = Memo::new(move |_| run.with(|run| run.percent_left(live.now.get())));
+    // Which renewal this is, so that each one flashes once and the first sight of a lock does not.
+    let renewal = Memo::new(move |before: Option<&(Timestamp, u32)>| {
+        let began = run.with(|run| run.began);
+        match before {
+            Some((known, count)) if *known == began => (*known, *count),
+            Some((_, count)) => (began, count + 1),
+            None => (began, 0),
+        }
+    });
+    let fill = move || {
+        let colour = if run.with(|run| run.at_risk) {
+            "fill-warn"
+        } else {
+            "fill-held"
+        };
+        match renewal.get().1 {
+            0 => colour.to_owned(),
+            count if count % 2 == 0 => format!("{colour} renewed-even"),
+            _ => format!("{colour} renewed-odd"),
+        }
+    };
+    view! {
+        <span class="inline-flex w-full items-center gap-2">
+            {move || {
+                counts
+                    .get()
+                    .then(|| {
+                        view! {
+                            <svg class="h-1.5 w-16 grow rounded-full md:max-w-20" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+                                <rect class="fill-line" width="100" height="6"></rect>
+                                <rect class=fill width=move || left.get() height="6"></rect>
+                            </svg>
+                        }
+                    })
+            }}
+            <span class=move || format!("whitespace-nowrap {}", text().1) title="the time left before it expires by itself">
+                {move || text().0}
+            </span>
+        </span>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+    fn run(began_ms: i64, left_ms: i64) -> Run {
+        Run {
+            lease: Lease::until(NOW.plus_millis(left_ms), NOW),
+            began: NOW.plus_millis(began_ms),
+            outlives: false,
+            at_risk: false,
+        }
+    }
+
+    #[test]
+    fn the_bar_is_full_after_a_renewal_and_empty_at_the_end() {
+        assert_eq!(run(0, 30_000).percent_left(NOW), 100);
+        assert_eq!(run(-15_000, 15_000).percent_left(NOW), 50);
+        assert_eq!(run(-30_000, 0).percent_left(NOW), 0);
+        assert_eq!(run(5_000, 1_000).percent_left(NOW), 100);
+    }
+}

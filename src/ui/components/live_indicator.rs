@@ -1,0 +1,45 @@
+//! Whether what is on screen is now: "live, 0.2 s ago", or since when it is not.
+
+use leptos::prelude::*;
+
+use crate::ui::format;
+use crate::ui::live::{Freshness, Live};
+
+/// Whether what is on screen is now.
+#[component]
+pub fn LiveIndicator() -> impl IntoView {
+    let live = Live::expect();
+    let freshness = Memo::new(move |_| live.freshness());
+    let words = move || match freshness.get() {
+        Freshness::Starting => "connecting".to_owned(),
+        Freshness::Live => match live.looked_at() {
+            Some(looked) => format!("live, {}", format::ago(looked, live.now.get())),
+            None => "live".to_owned(),
+        },
+        Freshness::Stale(heard) => format!("not live, {}", format::ago(heard, live.now.get())),
+    };
+    // Spoken only when it changes, not at every tick.
+    let spoken = move || match freshness.get() {
+        Freshness::Starting => "",
+        Freshness::Live => "Live",
+        Freshness::Stale(_) => "Not live any more",
+    };
+    let colour = move || match freshness.get() {
+        Freshness::Starting => "fill-faint",
+        Freshness::Live => "fill-held",
+        Freshness::Stale(_) => "fill-alarm",
+    };
+    view! {
+        <span class="inline-flex items-center gap-1.5 whitespace-nowrap text-muted" title="when the locks were last looked at on their nodes">
+            <svg class="size-2.5" viewBox="0 0 10 10" aria-hidden="true">
+                <circle class=colour cx="5" cy="5" r="4"></circle>
+            </svg>
+            <span aria-hidden="true" class="min-w-28">
+                {words}
+            </span>
+            <span class="sr-only" role="status">
+                {spoken}
+            </span>
+        </span>
+    }
+}

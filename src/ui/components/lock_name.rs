@@ -1,0 +1,110 @@
+//! A lock's name: what many rows share is dim, the part that differs is bright, and nothing in it is invisible.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+
+use crate::domain::LockKey;
+use crate::ui::format;
+
+/// Longer names are shortened in the middle; the whole is in the title.
+const MOST: usize = 64;
+
+/// A lock's name.
+#[component]
+pub fn LockName(
+    /// The name.
+    key: LockKey,
+    /// How many bytes at its start are shared by other rows.
+    #[prop(into, optional)]
+    shared: Signal<usize>,
+    /// How many characters are shown at most.
+    #[prop(default = MOST)]
+    most: usize,
+) -> impl IntoView {
+    let text = key.text().into_owned();
+    let binary = std::str::from_utf8(key.as_bytes()).is_err();
+    if text.is_empty() {
+        return view! { <em class="text-muted">"(empty name)"</em> }.into_any();
+    }
+    let title = format::visible(&text);
+    let shown = format::shorten(&title, most);
+    let whole = shown == text;
+    let parts = move || {
+        let at = if whole { shared.get() } else { 0 };
+        let (dim, bright) = shown.split_at_checked(at).unwrap_or(("", &shown));
+        (dim.to_owned(), bright.to_owned())
+    };
+    let dim = parts.clone();
+    view! {
+        <bdi class="font-mono wrap-anywhere" title=title>
+            <span class="text-faint">{move || dim().0}</span>
+            {move || parts().1}
+        </bdi>
+        {binary.then(|| view! { <span class="ms-1.5 text-xs text-muted">"(bytes)"</span> })}
+    }
+    .into_any()
+}
+
+/// How often each beginning of a name occurs among the rows; a beginning ends with `:` or `/`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beginnings(BTreeMap<String, u32>);
+
+impl Beginnings {
+    /// Counts the beginnings of all these names.
+    pub fn of<'a>(keys: impl Iterator<Item = &'a LockKey>) -> Self {
+        let mut counts = BTreeMap::new();
+        for key in keys {
+            let text = key.text();
+            for (at, _) in text.match_indices([':', '/']) {
+                *counts.entry(text[..=at].to_owned()).or_insert(0) += 1;
+            }
+        }
+        counts.retain(|_, count| *count > 1);
+        Self(counts)
+    }
+
+    /// How many bytes of this name other names share.
+    pub fn shared(&self, key: &LockKey) -> usize {
+        let text = key.text();
+        text.rmatch_indices([':', '/'])
+            .map(|(at, _)| at + 1)
+            .find(|end| self.0.contains_key(&text[..*end]))
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_shared_beginning_is_dimmed() {
+        let keys: Vec<LockKey> = [
+            "lock:invoice:1",
+            "lock:invoice:2",
+            "lock:payout:eu",
+            "other",
+        ]
+        .map(LockKey::from)
+        .to_vec();
+        let beginnings = Beginnings::of(keys.iter());
+        let shared: Vec<usize> = keys.iter().map(|key| beginnings.shared(key)).collect();
+        assert_eq!(
+            shared,
+            [
+                "lock:invoice:".len(),
+                "lock:invoice:".len(),
+                "lock:".len(),
+                0
+            ]
+        );
+    }
+
+    #[test]
+    fn names_that_are_not_text_do_not_break() {
+        let keys = [LockKey::new([0xff, b':', 1]), LockKey::new([0xff, b':', 2])];
+        let beginnings = Beginnings::of(keys.iter());
+        assert_eq!(beginnings.shared(&keys[0]), 0);
+    }
+}

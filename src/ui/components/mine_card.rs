@@ -1,0 +1,171 @@
+//! One lock acquired from here: how long it may be relied on, and what can be done with it.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::copy_token::CopyToken;
+use super::fault_notice::FaultNotice;
+use super::lease_bar::{LeaseBar, Run};
+use super::lock_name::LockName;
+use super::node_acts::NodeActs;
+use super::owner_name::grouped;
+use crate::domain::{Fault, Lease, LockId, Mine, Released};
+use crate::ui::kit::{Button, Link, Tone};
+use crate::ui::live::Live;
+use crate::ui::{calls, format, paths};
+
+/// How a release of one of our locks ended.
+pub type Ended = (LockId, Result<Released, Fault>);
+
+/// One lock acquired from here.
+#[component]
+pub fn MineCard(
+    /// The lock as it was when the card came in.
+    mine: Mine,
+    /// Called when it was released, or turned out not to be ours any more.
+    #[prop(into)]
+    on_ended: Callback<Ended>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let id = mine.id.clone();
+    let fingerprint = mine.fingerprint.clone();
+    let token_available = mine.token_available;
+    let held = RwSignal::new(mine);
+    let busy = RwSignal::new(None::<&'static str>);
+    let fault = RwSignal::new(None::<Fault>);
+
+    let run = Memo::new(move |_| {
+        held.with(|mine| {
+            let now = mine.acquired_at;
+            let began = mine
+                .expires_at
+                .plus_millis(-i64::try_from(mine.ttl_ms).unwrap_or(0))
+                .max(mine.acquired_at);
+            Run {
+                lease: Lease::until(mine.expires_at, now),
+                began,
+                outlives: false,
+                at_risk: false,
+            }
+        })
+    });
+    let is_over = Memo::new(move |_| held.with(|mine| mine.expires_at <= live.now.get()));
+    let seen = {
+        let (id, fingerprint) = (id.clone(), fingerprint.clone());
+        Memo::new(move |_| match live.lock(&id) {
+            Some(lock) => {
+                let ours = |node: &&crate::domain::NodeAnswer| {
+                    node.answer
+                        .owner()
+                        .is_some_and(|owner| owner.fingerprint == fingerprint)
+                };
+                match lock.nodes.iter().filter(ours).count() {
+                    0 => lock.owners.first().map(|owner| {
+                        (
+                            format!("held by somebody else: {}", owner.name()),
+                            Tone::Alarm,
+                        )
+                    }),
+                    on => Some((
+                        format!(
+                            "seen on {on} of {}",
+                            format::counted(lock.nodes.len(), "node")
+                        ),
+                        Tone::Plain,
+                    )),
+                }
+            }
+            None => Some((
+                "not on the board: its name matches no scanned pattern, or it is not observed"
+                    .to_owned(),
+                Tone::Warn,
+            )),
+        })
+    };
+    let why_not = Signal::derive(move || busy.get().map(str::to_owned));
+    let extend = {
+        let id = id.clone();
+        move || {
+            let id = id.clone();
+            let ttl_ms = held.with_untracked(|mine| mine.ttl_ms);
+            busy.set(Some("The nodes are being asked"));
+            fault.set(None);
+            spawn_local(async move {
+                match calls::extend_mine(id, ttl_ms).await {
+                    Ok(mine) => held.set(mine),
+                    Err(refused) => fault.set(Some(refused)),
+                }
+                busy.set(None);
+            });
+        }
+    };
+    let release = {
+        let id = id.clone();
+        move || {
+            let id = id.clone();
+            busy.set(Some("The nodes are being asked"));
+            fault.set(None);
+            spawn_local(async move {
+                match calls::release_mine(id.clone()).await {
+                    Err(
+                        refused @ (Fault::Unanswered { .. }
+                        | Fault::Internal { .. }
+                        | Fault::NoQuorum { .. }),
+                    ) => {
+                        busy.set(None);
+                        fault.set(Some(refused));
+                    }
+                    ended => on_ended.run((id, ended)),
+                }
+            });
+        }
+    };
+    let (path, key, group) = (paths::lock(&id), id.key.clone(), id.group.clone());
+    let every = move || held.with(|mine| format::span(mine.ttl_ms));
+    view! {
+        <article class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift">
+            <header class="flex flex-wrap items-baseline justify-between gap-x-4 gap-y-1">
+                <h2 class="min-w-0 text-base font-semibold">
+                    <Link href=path class="rounded underline-offset-2 hover:underline">
+                        <LockName key />
+                    </Link>
+                </h2>
+                <span class="text-muted">{group}</span>
+            </header>
+            <div class="flex max-w-md items-center gap-3">
+                <span class="text-muted">"valid for"</span>
+                <LeaseBar run />
+            </div>
+            {move || {
+                is_over
+                    .get()
+                    .then(|| {
+                        view! {
+                            <p class="text-alarm">
+                                "Its lease is over: do not rely on it any more. Extending it works only if no node lost it."
+                            </p>
+                        }
+                    })
+            }}
+            <p class="text-muted">
+                "Taken for "{every}", "
+                <span class=move || seen.get().map_or("", |(_, tone)| tone.text())>{move || seen.get().map(|(words, _)| words)}</span>
+                ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
+            </p>
+            <div class="flex flex-wrap items-center gap-2">
+                <Button why_not on_press=move |()| extend()>
+                    {move || format!("Extend by {}", every())}
+                </Button>
+                <Button why_not on_press=move |()| release()>
+                    "Release"
+                </Button>
+                <CopyToken id available=token_available />
+            </div>
+            {move || fault.get().map(|fault| view! { <FaultNotice fault /> })}
+            <details>
+                <summary class="text-muted">"What the nodes did"</summary>
+                <div class="mt-1.5">{move || view! { <NodeActs acts=held.with(|mine| mine.nodes.clone()) /> }}</div>
+            </details>
+        </article>
+    }
+}

@@ -1,0 +1,126 @@
+//! One node: whether it can be used, and if not, what to do; then what it says about itself.
+
+use leptos::prelude::*;
+
+use super::node_strip::{StateDot, state_tone, trouble};
+use crate::domain::{NodeView, Role, Timestamp};
+use crate::ui::format;
+use crate::ui::kit::{Banner, Tone};
+use crate::ui::live::Live;
+
+/// One node.
+#[component]
+pub fn NodeCard(
+    /// The node.
+    #[prop(into)]
+    node: Signal<NodeView>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let state = Memo::new(move |_| node.with(|node| node.state));
+    let name = Memo::new(move |_| node.with(|node| node.name.clone()));
+    let address = Memo::new(move |_| node.with(|node| node.address.clone()));
+    let wrong = Memo::new(move |_| node.with(trouble));
+    let replica = Memo::new(move |_| node.with(|node| node.role == Some(Role::Replica)));
+    let facts = move || node.with(|node| facts(node, live.now.get()));
+    view! {
+        <article class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=name>
+            <header class="flex items-baseline justify-between gap-3">
+                <div class="min-w-0">
+                    <h3 class="text-base font-semibold">{name}</h3>
+                    <p class="truncate font-mono text-xs text-muted" title=address>
+                        {address}
+                    </p>
+                </div>
+                {move || {
+                    let state = state.get();
+                    view! {
+                        <span class=format!("inline-flex items-center gap-1.5 font-medium {}", state_tone(state).text())>
+                            <StateDot state />
+                            {state.slug()}
+                        </span>
+                    }
+                }}
+            </header>
+            {move || wrong.get().map(|why| view! { <Banner tone=state_tone(state.get()) announced=false>{why}</Banner> })}
+            {move || {
+                replica
+                    .get()
+                    .then(|| {
+                        view! {
+                            <Banner tone=Tone::Warn announced=false>
+                                "This server is a replica: it follows a primary and cannot vote. Name the primary in the configuration."
+                            </Banner>
+                        }
+                    })
+            }}
+            <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted">
+                {move || {
+                    facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }).collect_view()
+                }}
+            </dl>
+        </article>
+    }
+}
+
+fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
+    let none = || "–".to_owned();
+    let since = node.since.map(|since| {
+        format!(
+            "{} ({})",
+            format::time_of_day(since),
+            format::ago(since, now)
+        )
+    });
+    let server = match (&node.server, &node.version) {
+        (Some(server), Some(version)) => Some(format!("{server} {version}")),
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (None, None) => None,
+    };
+    let role = node.role.map(|role| match role {
+        Role::Primary => "primary",
+        Role::Replica => "replica",
+    });
+    let skew = node.clock_skew_ms.map(|ms| match node.latency_ms {
+        Some(ping) => format!("{} (± {})", format::skew(ms), format::latency(ping / 2.0)),
+        None => format::skew(ms),
+    });
+    vec![
+        (
+            if node.reason.is_none() {
+                "Up since"
+            } else {
+                "Like this since"
+            },
+            since.unwrap_or_else(none),
+        ),
+        (
+            "Last answer",
+            node.heard_at
+                .map_or_else(none, |heard| format::ago(heard, now)),
+        ),
+        (
+            "Round trip",
+            node.latency_ms.map_or_else(none, format::latency),
+        ),
+        ("Clock", skew.unwrap_or_else(none)),
+        ("Server", server.unwrap_or_else(none)),
+        ("Role", role.map_or_else(none, str::to_owned)),
+        (
+            "Running for",
+            node.uptime_ms
+                .map_or_else(none, |ms| format::clock(ms / 60_000 * 60_000)),
+        ),
+        (
+            "Restarted",
+            node.restarted_at
+                .map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now)),
+        ),
+        (
+            "Run",
+            node.run_id
+                .as_ref()
+                .map_or_else(none, |run| run.chars().take(12).collect()),
+        ),
+        ("Changes by", node.feed.clone()),
+    ]
+}

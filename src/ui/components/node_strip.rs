@@ -1,0 +1,171 @@
+//! One line per group: its nodes, and how much of the keyspace was seen.
+
+use leptos::prelude::*;
+
+use super::coverage;
+use crate::domain::{Environment, GroupKind, GroupView, NodeState, NodeView};
+use crate::ui::format;
+use crate::ui::kit::{Badge, Tone};
+use crate::ui::live::Live;
+
+/// A line for each group.
+#[component]
+pub fn NodeStrips() -> impl IntoView {
+    let live = Live::expect();
+    let names = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
+    view! {
+        <div class="flex flex-col gap-1">
+            <For each=move || names.get() key=String::clone let:name>
+                <NodeStrip name />
+            </For>
+        </div>
+    }
+}
+
+#[component]
+fn NodeStrip(name: String) -> impl IntoView {
+    let live = Live::expect();
+    let group = Memo::new({
+        let name = name.clone();
+        move |_| live.group(&name)
+    });
+    let about = Memo::new(move |_| {
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| (group.environment, quorum(group)))
+        })
+    });
+    let nodes = Memo::new(move |_| {
+        group.with(|group| {
+            let nodes = group.iter().flat_map(|group| &group.nodes);
+            nodes
+                .map(|node| (node.name.clone(), node.state, node.since))
+                .collect::<Vec<_>>()
+        })
+    });
+    let seen = move || {
+        let now = live.now.get();
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| coverage::sentence(&group.coverage, now))
+        })
+    };
+    view! {
+        <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
+            <span class="inline-flex items-center gap-2">
+                <span class="font-medium text-ink">{name}</span>
+                {move || {
+                    about.get().map(|(environment, quorum)| view! { <EnvironmentBadge environment /> <span>{quorum}</span> })
+                }}
+            </span>
+            <ul aria-label="Nodes" class="flex flex-wrap items-center gap-x-3">
+                {move || {
+                    nodes
+                        .get()
+                        .into_iter()
+                        .map(|(name, state, since)| {
+                            view! {
+                                <li class="inline-flex items-center gap-1">
+                                    <span>{name}</span>
+                                    <StateDot state />
+                                    {(state != NodeState::Up)
+                                        .then(|| {
+                                            view! {
+                                                <span class=state_tone(state).text()>
+                                                    {state.slug()} " "
+                                                    {move || since.map(|since| format::clock(elapsed(live, since)))}
+                                                </span>
+                                            }
+                                        })}
+                                </li>
+                            }
+                        })
+                        .collect_view()
+                }}
+            </ul>
+            <span>{seen}</span>
+        </div>
+    }
+}
+
+fn elapsed(live: Live, since: crate::domain::Timestamp) -> u64 {
+    u64::try_from(live.now.get().since(since).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How the nodes of a group serve locks together, in words.
+pub fn quorum(group: &GroupView) -> String {
+    match group.kind {
+        GroupKind::Standalone => "one node".to_owned(),
+        GroupKind::Redlock => format!("quorum {} of {}", group.quorum, group.nodes.len()),
+    }
+}
+
+/// What a group is used for; production stands out.
+#[component]
+pub fn EnvironmentBadge(
+    /// What it is used for.
+    environment: Environment,
+) -> impl IntoView {
+    let tone = match environment {
+        Environment::Production => Tone::Warn,
+        Environment::Staging | Environment::Development => Tone::Plain,
+    };
+    view! { <Badge tone>{environment.slug()}</Badge> }
+}
+
+/// What a node's colour means.
+pub fn state_tone(state: NodeState) -> Tone {
+    match state {
+        NodeState::Up => Tone::Good,
+        NodeState::Loading => Tone::Warn,
+        NodeState::Down | NodeState::Refused => Tone::Alarm,
+    }
+}
+
+/// A node's state as a shape: filled while it answers.
+#[component]
+pub fn StateDot(
+    /// The state.
+    state: NodeState,
+) -> impl IntoView {
+    let colour = state_tone(state).text();
+    let fill = if state == NodeState::Up {
+        "currentColor"
+    } else {
+        "none"
+    };
+    view! {
+        <svg class=format!("size-3 shrink-0 {colour}") viewBox="0 0 12 12" role="img" aria-label=state.slug()>
+            <circle cx="6" cy="6" r="4.25" fill=fill stroke="currentColor" stroke-width="1.5"></circle>
+        </svg>
+    }
+}
+
+/// Whether a node needs a person, and why: nothing for one that is up.
+pub fn trouble(node: &NodeView) -> Option<String> {
+    let why = node
+        .reason
+        .clone()
+        .unwrap_or_else(|| "no reason is known".to_owned());
+    match node.state {
+        NodeState::Up => None,
+        NodeState::Down => Some(format!(
+            "{why}. Check that the server runs and can be reached from here."
+        )),
+        NodeState::Loading => Some(format!(
+            "{why}. It is reading its data and will answer soon."
+        )),
+        NodeState::Refused => Some(format!(
+            "{why}. Check the password and what its user may do (ACL)."
+        )),
+    }
+}

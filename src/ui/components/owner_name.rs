@@ -1,0 +1,43 @@
+//! Who a lock's value says holds it: the readable part and the fingerprint that people compare.
+
+use leptos::prelude::*;
+
+use crate::domain::{Fingerprint, Owner};
+use crate::ui::format;
+
+/// An owner: label, then the start of the fingerprint; all of both on hover.
+#[component]
+pub fn OwnerName(
+    /// Who.
+    owner: Owner,
+) -> impl IntoView {
+    let title = match &owner.label {
+        Some(label) => format!(
+            "{} · fingerprint {}",
+            format::visible(label),
+            owner.fingerprint
+        ),
+        None => format!("fingerprint {}", owner.fingerprint),
+    };
+    let short = owner.fingerprint.as_str()[..4].to_owned();
+    let label = owner
+        .label
+        .map(|label| format::shorten(&format::visible(&label), 36));
+    let holds = owner
+        .holds
+        .filter(|holds| *holds > 1)
+        .map(|holds| format!(" ×{holds}"));
+    view! {
+        <span class="whitespace-nowrap" title=title>
+            {label.map(|label| view! { <bdi>{label}</bdi> " " })}
+            <span class="font-mono text-xs text-muted">{short}"…"</span>
+            {holds}
+        </span>
+    }
+}
+
+/// A fingerprint in four groups of four, the way people compare it.
+pub fn grouped(fingerprint: &Fingerprint) -> String {
+    let text = fingerprint.as_str();
+    [&text[..4], &text[4..8], &text[8..12], &text[12..]].join(" ")
+}

@@ -1,0 +1,244 @@
+//! The part of the dialog before the act: the facts, the reason, and the confirmation.
+
+use leptos::ev;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::super::fault_notice::FaultNotice;
+use super::super::lock_name::LockName;
+use super::super::owner_name::OwnerName;
+use super::Act;
+use super::confirmation::Confirmation;
+use super::facts::ReleaseFacts;
+use super::standing::Standing;
+use crate::domain::{Environment, Fault, GroupView, Lock};
+use crate::ui::kit::{
+    Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
+};
+use crate::ui::live::Live;
+use crate::ui::{calls, format};
+
+/// Asks for a reason and a confirmation, and releases the lock while its owner is still the one that was seen.
+#[component]
+pub fn ReleaseForm(
+    /// The lock as it was when the dialog opened.
+    seen: Lock,
+    /// Its group.
+    group: Signal<Option<GroupView>>,
+    /// Closes the dialog.
+    handle: DialogHandle,
+    /// Set when it was done.
+    act: RwSignal<Option<Act>>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let id = seen.id.clone();
+    let owners = seen.owners.clone();
+    let Some(first) = owners.first().map(|owner| owner.fingerprint.clone()) else {
+        return view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> }.into_any();
+    };
+    let fingerprint = RwSignal::new(first);
+    let reason = RwSignal::new(String::new());
+    let typed = RwSignal::new(String::new());
+    let sending = RwSignal::new(false);
+    let fault = RwSignal::new(None::<Fault>);
+
+    let current = {
+        let (id, seen) = (id.clone(), seen.clone());
+        Memo::new(move |before: Option<&Lock>| {
+            live.lock(&id)
+                .unwrap_or_else(|| before.unwrap_or(&seen).clone())
+        })
+    };
+    let standing = {
+        let id = id.clone();
+        Memo::new(move |before: Option<&Standing>| {
+            let (lock, gone) = (live.lock(&id), live.ending(&id));
+            fingerprint.with(|seen| {
+                Standing::now(seen, lock.as_ref(), gone, live.now.get_untracked(), before)
+            })
+        })
+    };
+    let production = Memo::new(move |_| {
+        group.with(|group| group.as_ref().map(|group| group.environment))
+            == Some(Environment::Production)
+    });
+    let confirmation = {
+        let key = id.key.clone();
+        Memo::new(move |_| {
+            production
+                .get()
+                .then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint)))
+        })
+    };
+    let obstacle = Memo::new(move |_| standing.get().why_not(live.now.get()));
+    let why_not = Signal::derive(move || {
+        let confirmed = confirmation.with(|wanted| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| typed.with(|typed| wanted.is_met(typed)))
+        });
+        if sending.get() {
+            Some("The nodes are being asked".to_owned())
+        } else if let Some(why) = obstacle.get() {
+            Some(why)
+        } else if reason.with(|reason| reason.trim().is_empty()) {
+            Some("Give a reason first: it is written down with the act".to_owned())
+        } else if !confirmed {
+            confirmation
+                .get()
+                .map(|wanted| format!("{} first", wanted.label))
+        } else {
+            None
+        }
+    });
+    let submit = {
+        let (id, seen) = (id.clone(), seen.clone());
+        move |event: ev::SubmitEvent| {
+            event.prevent_default();
+            if why_not.with_untracked(Option::is_some) {
+                return;
+            }
+            let (id, lock) = (
+                id.clone(),
+                current.try_get_untracked().unwrap_or_else(|| seen.clone()),
+            );
+            let wanted = fingerprint.get_untracked();
+            let confirm = production
+                .get_untracked()
+                .then(|| id.key.text().into_owned());
+            sending.set(true);
+            fault.set(None);
+            spawn_local(async move {
+                match calls::force_release(id, wanted.clone(), reason.get_untracked(), confirm)
+                    .await
+                {
+                    Ok(released) => act.set(Some(Act {
+                        lock,
+                        fingerprint: wanted,
+                        released,
+                    })),
+                    Err(refused) => {
+                        sending.set(false);
+                        fault.set(Some(refused));
+                    }
+                }
+            });
+        }
+    };
+    let whereabouts = move || {
+        group.with(|group| match group {
+            Some(group) if group.nodes.len() == 1 => {
+                format!(" of {} ({})?", group.name, group.environment.slug())
+            }
+            Some(group) => {
+                let nodes = format::counted(group.nodes.len(), "node");
+                format!(
+                    " on {nodes} of {} ({})?",
+                    group.name,
+                    group.environment.slug()
+                )
+            }
+            None => "?".to_owned(),
+        })
+    };
+    let copyable = format::visible(&id.key.text()) == id.key.text() && !id.key.text().is_empty();
+    view! {
+        <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
+            <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
+                "Release " <LockName key=id.key.clone() most=120 /> {whereabouts}
+            </h2>
+            {(owners.len() > 1)
+                .then(|| {
+                    let owners = owners.clone();
+                    view! {
+                        <fieldset class="flex flex-col gap-1">
+                            <legend class="mb-1 font-medium">"Several owners are seen. Whose hold?"</legend>
+                            {owners
+                                .into_iter()
+                                .map(|owner| {
+                                    let choice = owner.fingerprint.clone();
+                                    let is_chosen = fingerprint.with_untracked(|chosen| *chosen == choice);
+                                    view! {
+                                        <label class="flex items-center gap-2">
+                                            <input
+                                                type="radio"
+                                                name="owner"
+                                                checked=is_chosen
+                                                on:change=move |_| fingerprint.set(choice.clone())
+                                            />
+                                            <OwnerName owner />
+                                        </label>
+                                    }
+                                })
+                                .collect_view()}
+                        </fieldset>
+                    }
+                })}
+            <ReleaseFacts lock=current fingerprint />
+            <Banner tone=Tone::Warn announced=false>
+                "This does not stop the process that believes it holds the lock."
+            </Banner>
+            <Field id="release-reason" label="Reason" hint="Written down with the act, before it is done.">
+                <input
+                    id="release-reason"
+                    class=CONTROL
+                    autocomplete="off"
+                    aria-describedby="release-reason-hint"
+                    aria-required="true"
+                    on:input=move |event| reason.set(event_target_value(&event))
+                />
+            </Field>
+            {move || {
+                confirmation
+                    .get()
+                    .map(|wanted| {
+                        let name = wanted.expected.clone();
+                        view! {
+                            <Field id="release-confirm" label=wanted.label hint=wanted.hint>
+                                <input
+                                    id="release-confirm"
+                                    class=format!("{CONTROL} font-mono")
+                                    autocomplete="off"
+                                    spellcheck="false"
+                                    placeholder=format::shorten(&wanted.expected, 48)
+                                    aria-describedby="release-confirm-hint"
+                                    aria-required="true"
+                                    on:input=move |event| typed.set(event_target_value(&event))
+                                />
+                            </Field>
+                            {(copyable && wanted.hint.is_empty() && (name.chars().count() > 40 || !name.is_ascii()))
+                                .then(|| view! { <CopyButton text=name label="Copy the name" /> })}
+                        }
+                    })
+            }}
+            <div class="empty:hidden">
+                {move || {
+                    obstacle
+                        .get()
+                        .map(|why| {
+                            view! {
+                                <Banner tone=Tone::Alarm announced=false>
+                                    <p class="font-semibold">{why}</p>
+                                    <p>"Nothing was done. Close this and look again before you decide."</p>
+                                </Banner>
+                            }
+                        })
+                }}
+                <span class="sr-only" role="alert">
+                    {move || matches!(standing.get(), Standing::Changed { .. }).then_some("The owner changed")}
+                    {move || matches!(standing.get(), Standing::Gone(_)).then_some("The lock is not observed any more")}
+                </span>
+            </div>
+            {move || fault.get().map(|fault| view! { <FaultNotice fault /> })}
+            <div class="flex justify-end gap-2">
+                <Button autofocus=true on_press=move |()| handle.close()>
+                    "Cancel"
+                </Button>
+                <Button variant=Variant::Danger submits=true why_not>
+                    {move || if sending.get() { "Asking the nodes…" } else { "Release" }}
+                </Button>
+            </div>
+        </form>
+    }
+    .into_any()
+}

@@ -1,0 +1,51 @@
+//! Releasing somebody else's lock: the dialog, which follows the lock while it is open and watches what became of it after.
+
+mod aftermath;
+mod confirmation;
+mod facts;
+mod form;
+mod result;
+mod standing;
+
+use leptos::prelude::*;
+
+use self::form::ReleaseForm;
+use self::result::ReleaseResult;
+use crate::domain::{Fingerprint, GroupView, Lock, Released};
+use crate::ui::kit::{Dialog, DialogHandle};
+
+/// What was released, for the part of the dialog that comes after.
+#[derive(Clone)]
+struct Act {
+    lock: Lock,
+    fingerprint: Fingerprint,
+    released: Released,
+}
+
+/// The dialog that releases a lock by force.
+#[component]
+pub fn ReleaseDialog(
+    /// Whether it is open.
+    open: RwSignal<bool>,
+    /// The lock as it is on screen now.
+    #[prop(into)]
+    lock: Signal<Lock>,
+    /// Its group.
+    #[prop(into)]
+    group: Signal<Option<GroupView>>,
+) -> impl IntoView {
+    let content = Callback::new(move |handle: DialogHandle| {
+        let act = RwSignal::new(None::<Act>);
+        let seen = lock.get_untracked();
+        view! {
+            <div class="p-5">
+                {move || match act.get() {
+                    None => view! { <ReleaseForm seen=seen.clone() group handle act /> }.into_any(),
+                    Some(act) => view! { <ReleaseResult act handle /> }.into_any(),
+                }}
+            </div>
+        }
+        .into_any()
+    });
+    view! { <Dialog open labelled_by="release-title" children=content /> }
+}

@@ -1,0 +1,169 @@
+//! What became of the lock while somebody was deciding. Pure rules.
+
+use crate::domain::{Ending, Fingerprint, Lock, Owner, Timestamp};
+use crate::ui::format;
+use crate::ui::live::Gone;
+
+/// What became of the lock since it was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// The owner that was seen still holds it.
+    AsSeen,
+    /// Somebody else holds it, noticed at that moment.
+    Changed {
+        /// Who.
+        to: Owner,
+        /// When this was noticed.
+        at: Timestamp,
+    },
+    /// It is not observed any more.
+    Gone(Gone),
+}
+
+impl Standing {
+    /// What became of it, given what was known a moment `before`.
+    pub fn now(
+        seen: &Fingerprint,
+        lock: Option<&Lock>,
+        gone: Option<Gone>,
+        now: Timestamp,
+        before: Option<&Self>,
+    ) -> Self {
+        let Some(lock) = lock else {
+            // A lock that was never on the board cannot leave it: the nodes will tell when it is released.
+            return gone.map_or(Self::AsSeen, Self::Gone);
+        };
+        if lock.owners.iter().any(|owner| owner.fingerprint == *seen) {
+            return Self::AsSeen;
+        }
+        let Some(to) = lock.owners.first().cloned() else {
+            return Self::AsSeen;
+        };
+        let at = match before {
+            Some(Self::Changed { to: known, at }) if known.fingerprint == to.fingerprint => *at,
+            Some(_) | None => now,
+        };
+        Self::Changed { to, at }
+    }
+
+    /// Why releasing is not possible any more, in words.
+    pub fn why_not(&self, now: Timestamp) -> Option<String> {
+        match self {
+            Self::AsSeen => None,
+            Self::Changed { to, at } => Some(format!(
+                "The owner changed {}: {}.",
+                format::ago(*at, now),
+                to.name()
+            )),
+            Self::Gone(gone) => Some(match gone.ending {
+                Ending::Expired => {
+                    format!("It has expired by itself, {}.", format::ago(gone.at, now))
+                }
+                Ending::Released => format!(
+                    "It was released {}, not from this dialog.",
+                    format::ago(gone.at, now)
+                ),
+                Ending::Unknown => format!(
+                    "It is not observed any more; that was noticed {}.",
+                    format::ago(gone.at, now)
+                ),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::domain::{AcquiredAt, Format, Lease, LockId, Mode, Renewals, Source, Verdict};
+
+    pub const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+    pub fn owner(n: u8) -> Owner {
+        let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
+        Owner {
+            fingerprint,
+            label: Some(format!("api-{n}")),
+            format: Format::Plain,
+            holds: None,
+        }
+    }
+
+    pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
+        let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
+        Lock {
+            id: LockId {
+                group: "orders".into(),
+                key: "lock:a".into(),
+            },
+            format: Format::Plain,
+            mode: Mode::Exclusive,
+            verdict: Verdict::Held,
+            flags: Vec::new(),
+            owner: owners.first().cloned(),
+            owners,
+            lease: Lease::until(NOW.plus_millis(30_000), NOW),
+            acquired_at,
+            acquired_at_is: AcquiredAt::FirstSeen,
+            observed_at,
+            nodes: Vec::new(),
+            renewals: Renewals {
+                count: 0,
+                per_minute: None,
+                every_ms: None,
+                last_at: None,
+                source: Source::Poll,
+            },
+            evidence: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_new_owner_is_named_with_the_moment_it_was_noticed() {
+        let changed = Standing::now(
+            &owner(1).fingerprint,
+            Some(&lock(&[5], NOW, NOW)),
+            None,
+            NOW,
+            None,
+        );
+        let later = NOW.plus_millis(2_000);
+        let still = Standing::now(
+            &owner(1).fingerprint,
+            Some(&lock(&[5], NOW, later)),
+            None,
+            later,
+            Some(&changed),
+        );
+        assert_eq!(
+            still.why_not(later).unwrap(),
+            "The owner changed 2.0 s ago: api-5."
+        );
+    }
+
+    #[test]
+    fn one_of_two_owners_may_still_be_released() {
+        let split = lock(&[2, 1], NOW, NOW);
+        assert_eq!(
+            Standing::now(&owner(1).fingerprint, Some(&split), None, NOW, None),
+            Standing::AsSeen
+        );
+    }
+
+    #[test]
+    fn an_expired_lock_is_said_to_have_expired() {
+        let gone = Gone {
+            ending: Ending::Expired,
+            at: NOW,
+        };
+        let standing = Standing::now(&owner(1).fingerprint, None, Some(gone), NOW, None);
+        assert_eq!(
+            standing.why_not(NOW).unwrap(),
+            "It has expired by itself, 0.0 s ago."
+        );
+        assert_eq!(
+            Standing::now(&owner(1).fingerprint, None, None, NOW, None),
+            Standing::AsSeen
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! The same act from a script: a command to copy.
+
+use leptos::prelude::*;
+
+use crate::domain::{Fingerprint, Lock, LockId};
+use crate::ui::kit::CopyButton;
+use crate::ui::paths;
+
+/// The command that releases this lock by force.
+#[component]
+pub fn ScriptBox(
+    /// The lock.
+    #[prop(into)]
+    lock: Signal<Lock>,
+    /// Whether its group asks for the name typed out.
+    #[prop(into)]
+    production: Signal<bool>,
+) -> impl IntoView {
+    // Where the console is, only the browser knows.
+    let origin = RwSignal::new("http://127.0.0.1:7878".to_owned());
+    Effect::new(move || {
+        if let Ok(here) = window().location().origin() {
+            origin.set(here);
+        }
+    });
+    let subject = Memo::new(move |_| {
+        lock.with(|lock| {
+            (
+                lock.id.clone(),
+                lock.owners.first().map(|owner| owner.fingerprint.clone()),
+            )
+        })
+    });
+    let command = Signal::derive(move || {
+        let (id, fingerprint) = subject.get();
+        fingerprint
+            .map(|fingerprint| curl(&origin.get(), &id, &fingerprint, production.get()))
+            .unwrap_or_default()
+    });
+    view! {
+        <details class="rounded-xl border border-line bg-surface shadow-lift">
+            <summary class="px-4 py-2.5 font-medium">"Release it from a script"</summary>
+            <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
+                <pre class="w-full overflow-x-auto rounded-md bg-sunken p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">{command}</pre>
+                <p class="text-muted">
+                    "It releases the lock only while its owner is still the one with this fingerprint; put your reason where it says so."
+                </p>
+                <CopyButton text=command label="Copy the command" />
+            </div>
+        </details>
+    }
+}
+
+fn curl(origin: &str, id: &LockId, fingerprint: &Fingerprint, production: bool) -> String {
+    let mut body = serde_json::json!({ "fingerprint": fingerprint.as_str(), "reason": "WHY" });
+    if production {
+        body["confirm"] = id.key.text().into();
+    }
+    let body = quoted(&body.to_string());
+    format!(
+        "curl -X POST {origin}{} \\\n  -H 'content-type: application/json' \\\n  -d {body}",
+        paths::force_release(id)
+    )
+}
+
+/// A text as one word for a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_quotes_cannot_break_out_of_the_command() {
+        let id = LockId {
+            group: "orders".into(),
+            key: "lock:it's $(rm)".into(),
+        };
+        let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
+        let command = curl("http://here", &id, &fingerprint, true);
+        assert!(
+            command.contains(r#""confirm":"lock:it'\''s $(rm)""#),
+            "{command}"
+        );
+        assert!(command.contains(
+            "http://here/api/v1/groups/orders/locks/lock%3Ait%27s%20%24%28rm%29/force-release"
+        ));
+    }
+}

@@ -1,0 +1,246 @@
+//! Durations, ages, counts and names in words and digits. Pure: the same on server and browser.
+
+use crate::domain::{Lease, Timestamp};
+
+/// What a lease looks like at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseWords {
+    /// The key has no TTL.
+    None,
+    /// It runs: a countdown.
+    Left(String),
+    /// It is over and the nodes have not yet shown that the lock is gone.
+    Over,
+    /// A lock whose own time is over although its key is still there: for how long.
+    Past(String),
+}
+
+/// A lease in words; `outlives` says that the key stays when the lease is over (a clock kept in the value, not a TTL).
+pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
+    match lease {
+        Lease::Never => LeaseWords::None,
+        Lease::Expires { at, .. } if at > now => {
+            LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs()))
+        }
+        Lease::Expires { at, .. } if outlives => {
+            LeaseWords::Past(span(now.millis_since(at).unsigned_abs()))
+        }
+        Lease::Expires { .. } => LeaseWords::Over,
+    }
+}
+
+/// What is left, rounded up so that 0 means over: `00:26`, `7 h 12 min`.
+pub fn countdown(ms: u64) -> String {
+    clock(ms.div_ceil(1000) * 1000)
+}
+
+/// How long something has lasted: `00:21`, `04:12`, `7 h 12 min`, `3 d 4 h`.
+pub fn clock(ms: u64) -> String {
+    let s = ms / 1000;
+    match s {
+        0..3_600 => format!("{:02}:{:02}", s / 60, s % 60),
+        _ => coarse(s),
+    }
+}
+
+/// A span in words: `350 ms`, `1.2 s`, `12 s`, `4 min 12 s`, `7 h 12 min`, `3 d 4 h`.
+pub fn span(ms: u64) -> String {
+    let s = ms / 1000;
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..10_000 if ms % 1_000 >= 100 => format!("{s}.{} s", ms % 1_000 / 100),
+        1_000..60_000 => format!("{s} s"),
+        60_000..3_600_000 if s % 60 == 0 => format!("{} min", s / 60),
+        60_000..3_600_000 => format!("{} min {} s", s / 60, s % 60),
+        _ => coarse(s),
+    }
+}
+
+/// How long ago, one figure: `0.2 s ago`, `12 s ago`, `3 min ago`, `2 h ago`, `4 d ago`.
+pub fn ago(moment: Timestamp, now: Timestamp) -> String {
+    let ms = now.since(moment).as_millis();
+    match ms {
+        0..10_000 => format!("{}.{} s ago", ms / 1_000, ms % 1_000 / 100),
+        10_000..120_000 => format!("{} s ago", ms / 1_000),
+        120_000..7_200_000 => format!("{} min ago", ms / 60_000),
+        7_200_000..172_800_000 => format!("{} h ago", ms / 3_600_000),
+        _ => format!("{} d ago", ms / 86_400_000),
+    }
+}
+
+/// The time of day as servers write it, in UTC because that is what logs are in: `03:12:09 UTC`.
+pub fn time_of_day(moment: Timestamp) -> String {
+    let seconds = moment.millis().div_euclid(1000).rem_euclid(86_400);
+    format!(
+        "{:02}:{:02}:{:02} UTC",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// A count that need not be exact when it is large: `9,412`, `412 k`, `1.01 M`.
+pub fn count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..100_000 => format!("{},{:03}", n / 1_000, n % 1_000),
+        100_000..1_000_000 => format!("{} k", n / 1_000),
+        1_000_000..100_000_000 => format!("{}.{:02} M", n / 1_000_000, n % 1_000_000 / 10_000),
+        _ => format!("{} M", n / 1_000_000),
+    }
+}
+
+/// A count with its noun: `1 node`, `3 nodes`.
+pub fn counted(n: usize, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
+}
+
+/// A round trip in milliseconds: `0.38 ms`, `12 ms`.
+pub fn latency(ms: f64) -> String {
+    if ms < 10.0 {
+        format!("{ms:.2} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
+}
+
+/// The difference between two clocks: `+3 ms`, `−1.2 s`.
+pub fn skew(ms: i64) -> String {
+    let sign = if ms < 0 { "−" } else { "+" };
+    format!("{sign}{}", span(ms.unsigned_abs()))
+}
+
+/// A name made visible: characters that would show as nothing, or turn the text around, as escapes.
+pub fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    if !text.chars().any(hidden) {
+        return text.to_owned();
+    }
+    text.chars()
+        .fold(String::with_capacity(text.len() + 8), |mut out, c| {
+            if hidden(c) {
+                out.extend(c.escape_default());
+            } else {
+                out.push(c);
+            }
+            out
+        })
+}
+
+/// A text of at most about `most` characters: the middle of a longer one is left out, its ends stay.
+pub fn shorten(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let tail = most / 2;
+    let head: String = text.chars().take(most - tail - 1).collect();
+    let rest: String = text.chars().skip(length - tail).collect();
+    format!("{head}…{rest}")
+}
+
+fn coarse(s: u64) -> String {
+    match s {
+        0..86_400 => format!("{} h {} min", s / 3_600, s / 60 % 60),
+        _ => format!("{} d {} h", s / 86_400, s / 3_600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_countdown_shows_zero_only_when_it_is_over() {
+        for (ms, words) in [
+            (26_000, "00:26"),
+            (25_001, "00:26"),
+            (1, "00:01"),
+            (0, "00:00"),
+            (25_920_000, "7 h 12 min"),
+        ] {
+            assert_eq!(countdown(ms), words);
+        }
+    }
+
+    #[test]
+    fn spans_and_ages_are_read_at_a_glance() {
+        let spans = [
+            (350, "350 ms"),
+            (1_000, "1 s"),
+            (1_250, "1.2 s"),
+            (59_999, "59 s"),
+            (120_000, "2 min"),
+            (252_000, "4 min 12 s"),
+        ];
+        for (ms, words) in spans {
+            assert_eq!(span(ms), words);
+        }
+        let now = Timestamp::from_millis(1_000_000_000);
+        for (ms, words) in [
+            (240, "0.2 s ago"),
+            (12_000, "12 s ago"),
+            (125_000, "2 min ago"),
+            (-50, "0.0 s ago"),
+        ] {
+            assert_eq!(ago(now.plus_millis(-ms), now), words);
+        }
+    }
+
+    #[test]
+    fn a_lease_says_whether_it_runs_is_over_or_outlived() {
+        let now = Timestamp::from_millis(10_000_000);
+        assert_eq!(lease(Lease::Never, false, now), LeaseWords::None);
+        assert_eq!(
+            lease(Lease::until(now.plus_millis(9_000), now), false, now),
+            LeaseWords::Left("00:09".into())
+        );
+        assert_eq!(lease(Lease::until(now, now), false, now), LeaseWords::Over);
+        let past = Lease::until(now.plus_millis(-1_200_000), now);
+        assert_eq!(lease(past, true, now), LeaseWords::Past("20 min".into()));
+    }
+
+    #[test]
+    fn counts_are_short() {
+        for (n, words) in [
+            (7, "7"),
+            (9_412, "9,412"),
+            (412_000, "412 k"),
+            (1_010_000, "1.01 M"),
+            (250_000_000, "250 M"),
+        ] {
+            assert_eq!(count(n), words);
+        }
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("lock:short", 20), "lock:short");
+        assert_eq!(
+            shorten("lock:invoice:2026-11-20:customer-1842", 17),
+            "lock:inv…mer-1842"
+        );
+        assert_eq!(shorten("🔒🔒🔒🔒🔒🔒", 3), "🔒…🔒");
+    }
+
+    #[test]
+    fn nothing_in_a_name_is_invisible() {
+        assert_eq!(visible("lock:plain 🔒"), "lock:plain 🔒");
+        assert_eq!(visible("a\nb\u{202e}c\0"), "a\\nb\\u{202e}c\\u{0}");
+    }
+
+    #[test]
+    fn the_time_of_day_is_in_utc() {
+        assert_eq!(
+            time_of_day(Timestamp::from_millis(1_795_200_485_556)),
+            "18:48:05 UTC"
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! Parts that know nothing about locks: each could live in another product.
+
+pub mod badge;
+pub mod banner;
+pub mod button;
+pub mod copy;
+pub mod dialog;
+pub mod empty;
+pub mod field;
+pub mod icon;
+pub mod link;
+
+pub use badge::{Badge, Tone};
+pub use banner::Banner;
+pub use button::{Button, Variant};
+pub use copy::CopyButton;
+pub use dialog::{Dialog, DialogHandle};
+pub use empty::Empty;
+pub use field::Field;
+pub use icon::{Icon, Sign};
+pub use link::Link;

@@ -1,0 +1,227 @@
+//! The board in the browser: first state from the server's page, then changes as they happen, and how old all of it is.
+
+mod stream;
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+
+use crate::domain::{Board, Change, Ending, Fault, GroupView, Lock, LockId, Snapshot, Timestamp};
+
+use super::calls;
+
+/// Nothing heard from the server for this long: what is on screen is called stale.
+const STALE_AFTER_MS: u64 = 5_000;
+/// How many endings are remembered for the pages that still show their locks.
+const ENDINGS_KEPT: usize = 1_000;
+
+/// How a lock left the board, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// How it went.
+    pub ending: Ending,
+    /// When that was seen.
+    pub at: Timestamp,
+}
+
+/// How far what is on screen can be trusted to be now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing has been heard yet: the page shows what the server painted.
+    Starting,
+    /// Changes arrive.
+    Live,
+    /// Nothing heard since then.
+    Stale(Timestamp),
+}
+
+/// The board and the server's clock, for every page. A handle: copy it freely.
+#[derive(Clone, Copy)]
+pub struct Live {
+    /// The board as the server painted it first.
+    pub first: Resource<Result<Snapshot, Fault>>,
+    /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
+    pub now: RwSignal<Timestamp>,
+    board: StoredValue<Board>,
+    gone: StoredValue<BTreeMap<LockId, Gone>>,
+    locks_changed: RwSignal<u32>,
+    groups_changed: RwSignal<u32>,
+    position: RwSignal<Option<String>>,
+    heard_at: RwSignal<Option<Timestamp>>,
+}
+
+impl Live {
+    /// Provides the board to the pages, and follows the server in the browser.
+    pub fn provide() -> Self {
+        let live = Self {
+            first: Resource::new(|| (), |()| calls::board()),
+            now: RwSignal::new(Timestamp::from_millis(0)),
+            board: StoredValue::new(Board::default()),
+            gone: StoredValue::new(BTreeMap::new()),
+            locks_changed: RwSignal::new(0),
+            groups_changed: RwSignal::new(0),
+            position: RwSignal::new(None),
+            heard_at: RwSignal::new(None),
+        };
+        provide_context(live);
+        // Effects run in the browser only, and after the page has woken up with the server's own words.
+        Effect::new(move |started: Option<bool>| {
+            let started = started.unwrap_or(false);
+            if !started && live.position.with(Option::is_some) {
+                stream::follow(live);
+                return true;
+            }
+            started
+        });
+        live
+    }
+
+    /// The board that was provided.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// Takes the first board, unless there is one already. Called while the page that shows it is built, on both sides.
+    pub fn begin(self, snapshot: Snapshot) {
+        if self.position.with_untracked(Option::is_none) {
+            self.now.set(snapshot.observed_at);
+            self.replace(snapshot);
+        }
+    }
+
+    /// Looks at one lock; tracks every change of locks.
+    pub fn lock(self, id: &LockId) -> Option<Lock> {
+        self.with_locks(|locks| locks.get(id).cloned())
+    }
+
+    /// Looks at one lock without tracking anything.
+    pub fn lock_untracked(self, id: &LockId) -> Option<Lock> {
+        self.board.with_value(|board| board.locks.get(id).cloned())
+    }
+
+    /// Looks at all locks; tracks every change of locks.
+    pub fn with_locks<T>(self, look: impl FnOnce(&BTreeMap<LockId, Lock>) -> T) -> T {
+        self.locks_changed.track();
+        self.board.with_value(|board| look(&board.locks))
+    }
+
+    /// Looks at the groups; tracks their changes, which come every second.
+    pub fn with_groups<T>(self, look: impl FnOnce(&[GroupView]) -> T) -> T {
+        self.groups_changed.track();
+        self.board.with_value(|board| look(&board.groups))
+    }
+
+    /// One group; tracks the changes of groups.
+    pub fn group(self, name: &str) -> Option<GroupView> {
+        self.groups_changed.track();
+        self.board.with_value(|board| board.group(name).cloned())
+    }
+
+    /// How a lock left the board, if it was seen leaving; tracks every change of locks.
+    pub fn ending(self, id: &LockId) -> Option<Gone> {
+        self.locks_changed.track();
+        self.gone.with_value(|gone| gone.get(id).copied())
+    }
+
+    /// How far what is on screen can be trusted to be now.
+    pub fn freshness(self) -> Freshness {
+        match self.heard_at.get() {
+            None => Freshness::Starting,
+            Some(heard) if self.now.get().since(heard).as_millis() > u128::from(STALE_AFTER_MS) => {
+                Freshness::Stale(heard)
+            }
+            Some(_) => Freshness::Live,
+        }
+    }
+
+    /// When the locks that can be looked at were last looked at on their nodes: the oldest of the groups that answer.
+    pub fn looked_at(self) -> Option<Timestamp> {
+        self.with_groups(|groups| {
+            groups
+                .iter()
+                .filter(|group| group.nodes_up() > 0)
+                .filter_map(|group| group.looked_at)
+                .min()
+        })
+    }
+
+    fn replace(self, snapshot: Snapshot) {
+        let at = snapshot.observed_at;
+        self.position.set(Some(snapshot.id.clone()));
+        let board = Board::from(snapshot);
+        self.board.with_value(|before| {
+            let lost = before
+                .locks
+                .keys()
+                .filter(|id| !board.locks.contains_key(id))
+                .cloned();
+            self.remember(
+                lost.map(|id| {
+                    (
+                        id,
+                        Gone {
+                            ending: Ending::Unknown,
+                            at,
+                        },
+                    )
+                })
+                .collect(),
+            );
+        });
+        self.board.set_value(board);
+        self.locks_changed.update(|n| *n = n.wrapping_add(1));
+        self.groups_changed.update(|n| *n = n.wrapping_add(1));
+    }
+
+    /// Applies what has arrived since the last time as one change of the page.
+    fn apply(self, changes: Vec<Change>) {
+        let (mut locks, mut groups) = (false, false);
+        let mut gone = Vec::new();
+        for change in &changes {
+            match change {
+                Change::Group { .. } => groups = true,
+                Change::Gone { id, ending, at } => {
+                    locks = true;
+                    gone.push((
+                        id.clone(),
+                        Gone {
+                            ending: *ending,
+                            at: *at,
+                        },
+                    ));
+                }
+                Change::Appeared { .. }
+                | Change::Renewed { .. }
+                | Change::ChangedHands { .. }
+                | Change::Updated { .. } => {
+                    locks = true;
+                }
+            }
+        }
+        self.board
+            .update_value(|board| changes.into_iter().for_each(|change| board.apply(change)));
+        self.remember(gone);
+        if locks {
+            self.locks_changed.update(|n| *n = n.wrapping_add(1));
+        }
+        if groups {
+            self.groups_changed.update(|n| *n = n.wrapping_add(1));
+        }
+    }
+
+    fn remember(self, endings: Vec<(LockId, Gone)>) {
+        self.gone.update_value(|gone| {
+            gone.extend(endings);
+            while gone.len() > ENDINGS_KEPT {
+                let Some(oldest) = gone
+                    .iter()
+                    .min_by_key(|(_, gone)| gone.at)
+                    .map(|(id, _)| id.clone())
+                else {
+                    break;
+                };
+                gone.remove(&oldest);
+            }
+        });
+    }
+}

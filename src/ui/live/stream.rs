@@ -1,0 +1,231 @@
+//! The stream of changes: an `EventSource` that resumes where it stopped, rests while the tab is hidden, and never piles up.
+//!
+//! The browser resumes a broken stream by itself with `Last-Event-ID`. It gives up when the server answers with an error
+//! (during a restart behind a proxy, say); then, and when the stream is silent although it looks open, it is opened anew.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use leptos::ev;
+use leptos::leptos_dom::helpers::{
+    set_interval, set_timeout, window_event_listener, window_event_listener_untyped,
+};
+use leptos::prelude::*;
+use serde::Deserialize;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{EventSource, MessageEvent};
+
+use super::Live;
+use crate::domain::{Change, Snapshot, Timestamp};
+use crate::ui::paths;
+
+/// How often the page's clock ticks.
+const TICK: Duration = Duration::from_millis(250);
+/// Changes that arrive within this time become one change of the page.
+const GATHER: Duration = Duration::from_millis(200);
+/// A stream that was silent this long is dead, whatever the browser believes: the server says something every 2 s.
+const SILENT_MS: i64 = 7_000;
+const FIRST_RETRY_MS: u64 = 500;
+const LONGEST_RETRY_MS: u64 = 5_000;
+
+/// Follows the server from the first board on, for as long as the page lives.
+pub(super) fn follow(live: Live) {
+    let stream = Rc::new(Stream {
+        live,
+        source: RefCell::new(None),
+        offset_ms: Cell::new(live.now.get_untracked().millis() - local_ms()),
+        opened_at: Cell::new(local_ms()),
+        waiting: RefCell::new(Vec::new()),
+        is_gathering: Cell::new(false),
+        retry_ms: Cell::new(FIRST_RETRY_MS),
+        is_retrying: Cell::new(false),
+    });
+    stream.open();
+
+    let ticking = Rc::clone(&stream);
+    set_interval(move || ticking.tick(), TICK);
+    let turning = Rc::clone(&stream);
+    window_event_listener_untyped("visibilitychange", move |_| turning.rest_or_resume());
+    let leaving = Rc::clone(&stream);
+    window_event_listener_untyped("pagehide", move |_| leaving.close());
+    window_event_listener(ev::pageshow, move |_| stream.rest_or_resume());
+}
+
+struct Stream {
+    live: Live,
+    source: RefCell<Option<EventSource>>,
+    /// The server's clock minus the browser's.
+    offset_ms: Cell<i64>,
+    opened_at: Cell<i64>,
+    waiting: RefCell<Vec<Change>>,
+    is_gathering: Cell<bool>,
+    retry_ms: Cell<u64>,
+    is_retrying: Cell<bool>,
+}
+
+/// What the server says every two seconds.
+#[derive(Deserialize)]
+struct Ping {
+    now: Timestamp,
+}
+
+impl Stream {
+    fn open(self: &Rc<Self>) {
+        self.close();
+        self.opened_at.set(local_ms());
+        let since = self.live.position.get_untracked().unwrap_or_default();
+        let Ok(source) = EventSource::new(&paths::events(&since)) else {
+            return;
+        };
+        self.listen(&source, "snapshot", |stream, event| {
+            if let Some(snapshot) = read::<Snapshot>(&event) {
+                stream.waiting.borrow_mut().clear();
+                stream.set_clock(snapshot.observed_at);
+                stream.live.replace(snapshot);
+            }
+        });
+        self.listen(&source, "change", |stream, event| {
+            if let Some(change) = read::<Change>(&event) {
+                stream.gather(change);
+            }
+        });
+        self.listen(&source, "ping", |stream, event| {
+            if let Some(Ping { now }) = read(&event) {
+                stream.set_clock(now);
+            }
+        });
+        let stream = Rc::clone(self);
+        let on_error = Closure::<dyn Fn()>::new(move || stream.retry_if_given_up());
+        source.set_onerror(Some(on_error.into_js_value().unchecked_ref()));
+        *self.source.borrow_mut() = Some(source);
+    }
+
+    fn close(&self) {
+        if let Some(source) = self.source.borrow_mut().take() {
+            source.set_onerror(None);
+            source.close();
+        }
+    }
+
+    /// Handlers are handed to the browser's garbage collector, which drops them with their source.
+    fn listen(
+        self: &Rc<Self>,
+        source: &EventSource,
+        event: &str,
+        handle: impl Fn(&Rc<Self>, MessageEvent) + 'static,
+    ) {
+        let stream = Rc::clone(self);
+        let handler = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            stream.hear(&event);
+            handle(&stream, event);
+        });
+        // Fails only where the name of the event is not a string.
+        let _infallible =
+            source.add_event_listener_with_callback(event, handler.into_js_value().unchecked_ref());
+    }
+
+    fn hear(&self, event: &MessageEvent) {
+        self.retry_ms.set(FIRST_RETRY_MS);
+        self.live.heard_at.set(Some(self.server_now()));
+        let id = event.last_event_id();
+        if !id.is_empty() {
+            self.live.position.set(Some(id));
+        }
+    }
+
+    fn gather(self: &Rc<Self>, change: Change) {
+        if let Change::Group { group } = &change
+            && let Some(looked) = group.looked_at
+        {
+            // The server looked before it spoke, so its clock cannot be behind that.
+            self.offset_ms
+                .set(self.offset_ms.get().max(looked.millis() - local_ms()));
+        }
+        self.waiting.borrow_mut().push(change);
+        if !self.is_gathering.replace(true) {
+            let stream = Rc::clone(self);
+            set_timeout(
+                move || {
+                    stream.is_gathering.set(false);
+                    stream.live.apply(stream.waiting.take());
+                },
+                GATHER,
+            );
+        }
+    }
+
+    fn tick(self: &Rc<Self>) {
+        if document().hidden() {
+            return;
+        }
+        let now = self.server_now();
+        self.live.now.set(now);
+        let heard = self
+            .live
+            .heard_at
+            .get_untracked()
+            .map_or(i64::MIN, Timestamp::millis);
+        let alive = heard.max(self.opened_at.get() + self.offset_ms.get());
+        if now.millis() - alive > SILENT_MS && !self.is_retrying.get() {
+            self.open();
+        }
+    }
+
+    fn rest_or_resume(self: &Rc<Self>) {
+        if document().hidden() {
+            self.close();
+        } else if self.source.borrow().is_none() {
+            self.open();
+            self.tick();
+        }
+    }
+
+    fn retry_if_given_up(self: &Rc<Self>) {
+        let given_up = self
+            .source
+            .borrow()
+            .as_ref()
+            .is_some_and(|source| source.ready_state() == EventSource::CLOSED);
+        if !given_up || self.is_retrying.replace(true) {
+            return;
+        }
+        let wait = self.retry_ms.get();
+        self.retry_ms.set((wait * 2).min(LONGEST_RETRY_MS));
+        let stream = Rc::clone(self);
+        set_timeout(
+            move || {
+                stream.is_retrying.set(false);
+                if !document().hidden() {
+                    stream.open();
+                }
+            },
+            Duration::from_millis(wait),
+        );
+    }
+
+    fn set_clock(&self, server: Timestamp) {
+        self.offset_ms.set(server.millis() - local_ms());
+        self.live.heard_at.set(Some(self.server_now()));
+    }
+
+    fn server_now(&self) -> Timestamp {
+        Timestamp::from_millis(local_ms() + self.offset_ms.get())
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(event: &MessageEvent) -> Option<T> {
+    let text = event.data().as_string()?;
+    serde_json::from_str(&text)
+        .inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
+        .ok()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "milliseconds since 1970 are far below 2^53"
+)]
+fn local_ms() -> i64 {
+    js_sys::Date::now() as i64
+}

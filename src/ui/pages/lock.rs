@@ -1,0 +1,279 @@
+//! `/groups/{group}/locks/{key}`: one lock.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_location;
+
+use super::not_found::NotFoundPage;
+use crate::domain::{Ending, Environment, Fault, Lock, LockId};
+use crate::ui::components::fault_notice::FaultNotice;
+use crate::ui::components::loaded::Loaded;
+use crate::ui::components::lock_facts::LockFacts;
+use crate::ui::components::lock_name::LockName;
+use crate::ui::components::node_matrix::NodeMatrix;
+use crate::ui::components::node_strip::EnvironmentBadge;
+use crate::ui::components::release::ReleaseDialog;
+use crate::ui::components::script_box::ScriptBox;
+use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
+use crate::ui::kit::{Banner, Button, Icon, Link, Sign, Tone, Variant};
+use crate::ui::live::{Gone, Live};
+use crate::ui::{calls, format, paths};
+
+/// One lock, named by the path.
+#[component]
+pub fn LockPage() -> impl IntoView {
+    let location = use_location();
+    let id = Memo::new(move |_| {
+        location.pathname.with(|path| {
+            location
+                .search
+                .with(|search| paths::parse_lock(path, search))
+        })
+    });
+    move || match id.get() {
+        Some(id) => view! { <OneLock id /> }.into_any(),
+        None => view! { <NotFoundPage /> }.into_any(),
+    }
+}
+
+#[component]
+fn OneLock(id: LockId) -> impl IntoView {
+    let live = Live::expect();
+    let asked = Resource::new(|| (), {
+        let id = id.clone();
+        move |()| {
+            let (group, key) = (id.group.clone(), id.key.encoded());
+            // What goes wrong here is a fact about the lock, not about the page.
+            async move { Ok::<_, Fault>(calls::lock(group, key).await) }
+        }
+    });
+    let title = format!(
+        "{} · Lockkeeper",
+        format::shorten(&format::visible(&id.key.text()), 60)
+    );
+    view! {
+        <Title text=title />
+        <p class="mb-3">
+            <Link href=paths::LOCKS class="inline-flex items-center gap-1 rounded text-muted hover:text-ink">
+                <Icon sign=Sign::ArrowLeft />
+                "All locks"
+            </Link>
+        </p>
+        <Loaded resource=live.first let:snapshot>
+            {live.begin(snapshot)}
+            {
+                let id = id.clone();
+                view! {
+                    <Loaded resource=asked let:answer>
+                        <Sighted id=id.clone() answer on_ask=move |()| asked.refetch() />
+                    </Loaded>
+                }
+            }
+        </Loaded>
+    }
+}
+
+/// What is known of a lock.
+#[derive(Clone, PartialEq)]
+enum Known {
+    /// It is on the board.
+    Here(Lock),
+    /// The nodes showed it when they were asked, but the board does not have it.
+    Asked(Lock),
+    /// It was there and is not observed any more.
+    Left(Lock, Gone),
+    /// It is not known.
+    Nowhere(Fault),
+}
+
+impl Known {
+    fn lock(&self) -> Option<&Lock> {
+        match self {
+            Self::Here(lock) | Self::Asked(lock) | Self::Left(lock, _) => Some(lock),
+            Self::Nowhere(_) => None,
+        }
+    }
+}
+
+#[component]
+fn Sighted(
+    id: LockId,
+    answer: Result<Lock, Fault>,
+    #[prop(into)] on_ask: Callback<()>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let known = {
+        let id = id.clone();
+        Memo::new(move |before: Option<&Known>| {
+            if let Some(lock) = live.lock(&id) {
+                return Known::Here(lock);
+            }
+            let last = before.and_then(Known::lock).or(answer.as_ref().ok());
+            match (last, live.ending(&id), &answer) {
+                (Some(lock), Some(gone), _) if gone.at >= lock.observed_at => {
+                    Known::Left(lock.clone(), gone)
+                }
+                (Some(lock), _, _) => Known::Asked(lock.clone()),
+                (None, _, Err(fault)) => Known::Nowhere(fault.clone()),
+                (None, _, Ok(lock)) => Known::Asked(lock.clone()),
+            }
+        })
+    };
+    let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
+    move || match known.with_untracked(|known| known.lock().cloned()) {
+        Some(first) if exists.get() => {
+            view! { <Shown id=id.clone() known first on_ask /> }.into_any()
+        }
+        _ => {
+            exists.track();
+            let fault = move || {
+                known.with(|known| match known {
+                    Known::Nowhere(fault) => Some(fault.clone()),
+                    Known::Here(_) | Known::Asked(_) | Known::Left(..) => None,
+                })
+            };
+            view! {
+                <Heading id=id.clone() />
+                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
+            }
+            .into_any()
+        }
+    }
+}
+
+#[component]
+fn Heading(id: LockId) -> impl IntoView {
+    let group = id.group.clone();
+    let live = Live::expect();
+    let environment = Memo::new(move |_| live.group(&group).map(|group| group.environment));
+    view! {
+        <div class="mb-3 flex flex-col gap-1">
+            <h1 class="text-xl font-semibold">
+                <LockName key=id.key.clone() most=240 />
+            </h1>
+            <p class="flex flex-wrap items-center gap-2 text-muted">
+                {id.group} {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> })}
+            </p>
+        </div>
+    }
+}
+
+#[component]
+fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> impl IntoView {
+    let live = Live::expect();
+    let lock = Memo::new(move |before: Option<&Lock>| {
+        known
+            .with(|known| known.lock().cloned())
+            .unwrap_or_else(|| before.unwrap_or(&first).clone())
+    });
+    let gone = Memo::new(move |_| known.with(|known| matches!(known, Known::Left(..))));
+    let group = {
+        let name = id.group.clone();
+        Memo::new(move |_| live.group(&name))
+    };
+    let production = Memo::new(move |_| {
+        group.with(|group| group.as_ref().map(|group| group.environment))
+            == Some(Environment::Production)
+    });
+    let releasing = RwSignal::new(false);
+    let why_not = Signal::derive(move || {
+        if gone.get() {
+            Some("It is not observed any more: there is nothing to release".to_owned())
+        } else if group.with(|group| group.as_ref().is_some_and(|group| group.read_only)) {
+            Some("This group is read-only: acts are refused by the configuration".to_owned())
+        } else {
+            None
+        }
+    });
+    view! {
+        <div class="flex flex-wrap items-start justify-between gap-3">
+            <Heading id />
+            <Button variant=Variant::Danger why_not on_press=move |()| releasing.set(true)>
+                "Force release…"
+            </Button>
+        </div>
+        <div class="mb-4">
+            <Told known lock on_ask />
+        </div>
+        <div class="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
+            <div class="flex min-w-0 flex-col gap-4">
+                <NodeMatrix lock group />
+                <ScriptBox lock production />
+            </div>
+            <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label="Facts">
+                <LockFacts lock gone />
+            </section>
+        </div>
+        <ReleaseDialog open=releasing lock group />
+    }
+}
+
+/// The verdict in a sentence, and how old it is.
+#[component]
+fn Told(known: Memo<Known>, lock: Memo<Lock>, on_ask: Callback<()>) -> impl IntoView {
+    let live = Live::expect();
+    let verdict =
+        Memo::new(move |_| lock.with(|lock| (lock.verdict, lock.sentence(), telling_flags(lock))));
+    let observed = move || {
+        format!(
+            "observed {}",
+            format::ago(lock.with(|lock| lock.observed_at), live.now.get())
+        )
+    };
+    let left = Memo::new(move |_| {
+        known.with(|known| match known {
+            Known::Left(_, gone) => Some(*gone),
+            Known::Here(_) | Known::Asked(_) | Known::Nowhere(_) => None,
+        })
+    });
+    let off_board = Memo::new(move |_| known.with(|known| matches!(known, Known::Asked(_))));
+    move || {
+        match left.get() {
+        Some(gone) => view! {
+            <Banner tone=Tone::Unsure>
+                <p class="font-semibold">{ended(gone)}</p>
+                <p>"Below is what was seen last. An observer cannot prove that nobody relies on it any more."</p>
+            </Banner>
+        }
+        .into_any(),
+        None => view! {
+            <p class="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-base">
+                {move || {
+                    let (verdict, sentence, flags) = verdict.get();
+                    view! {
+                        <VerdictBadge verdict />
+                        <span>{sentence}</span>
+                        <FlagWords flags />
+                    }
+                }}
+                <span class="text-sm text-muted">{observed}</span>
+            </p>
+            {move || {
+                off_board
+                    .get()
+                    .then(|| {
+                        view! {
+                            <p class="mt-2 flex flex-wrap items-center gap-2 text-muted">
+                                "The nodes showed it when this page asked; it is not on the board (yet), so it is not followed. "
+                                <Button on_press=on_ask>
+                                    <Icon sign=Sign::Refresh />
+                                    "Ask again"
+                                </Button>
+                            </p>
+                        }
+                    })
+            }}
+        }
+        .into_any(),
+    }
+    }
+}
+
+fn ended(gone: Gone) -> String {
+    let at = format::time_of_day(gone.at);
+    match gone.ending {
+        Ending::Released => format!("Not observed any more: released at {at}."),
+        Ending::Expired => format!("Not observed any more: expired by itself at {at}."),
+        Ending::Unknown => format!("Not observed any more: it went away unseen, noticed at {at}."),
+    }
+}

@@ -1,0 +1,49 @@
+//! `/`: every lock, live.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_location, use_navigate};
+
+use crate::ui::components::acquire_dialog::AcquireDialog;
+use crate::ui::components::filter_tiles::FilterTiles;
+use crate::ui::components::loaded::Loaded;
+use crate::ui::components::lock_table::LockTable;
+use crate::ui::components::node_strip::NodeStrips;
+use crate::ui::components::search_bar::SearchBar;
+use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::live::Live;
+use crate::ui::paths;
+use crate::ui::query::Query;
+
+/// Every lock, live.
+#[component]
+pub fn LocksPage() -> impl IntoView {
+    let live = Live::expect();
+    let search = use_location().search;
+    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
+    let acquiring = RwSignal::new(false);
+    let navigate = StoredValue::new_local(use_navigate());
+    let show_mine =
+        move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
+    view! {
+        <Title text="Locks · Lockkeeper" />
+        <h1 class="sr-only">"Locks"</h1>
+        <Loaded resource=live.first let:snapshot>
+            {live.begin(snapshot)}
+            <div class="flex flex-col gap-4">
+                <FilterTiles query />
+                <NodeStrips />
+                <div class="flex flex-wrap items-center gap-2">
+                    <SearchBar query />
+                    <Button on_press=move |()| acquiring.set(true)>
+                        <Icon sign=Sign::Plus />
+                        "Acquire a lock"
+                    </Button>
+                </div>
+                <LockTable query on_acquire=move |()| acquiring.set(true) />
+            </div>
+        </Loaded>
+        <AcquireDialog open=acquiring on_acquired=show_mine />
+    }
+}

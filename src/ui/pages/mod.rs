@@ -1,0 +1,7 @@
+//! One file per route: fetch and arrange.
+
+pub mod lock;
+pub mod locks;
+pub mod mine;
+pub mod nodes;
+pub mod not_found;

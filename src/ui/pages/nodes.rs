@@ -1,0 +1,137 @@
+//! `/nodes`: every node of every group.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use crate::domain::{GroupView, NodeView};
+use crate::ui::components::coverage;
+use crate::ui::components::loaded::Loaded;
+use crate::ui::components::node_card::NodeCard;
+use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
+use crate::ui::format;
+use crate::ui::kit::Badge;
+use crate::ui::live::Live;
+
+/// Every node of every group.
+#[component]
+pub fn NodesPage() -> impl IntoView {
+    let live = Live::expect();
+    let names = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| group.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
+    view! {
+        <Title text="Nodes · Lockkeeper" />
+        <h1 class="sr-only">"Nodes"</h1>
+        <Loaded resource=live.first let:snapshot>
+            {live.begin(snapshot)}
+            <div class="flex flex-col gap-8">
+                <For each=move || names.get() key=String::clone let:name>
+                    <Group name />
+                </For>
+            </div>
+        </Loaded>
+    }
+}
+
+#[component]
+fn Group(name: String) -> impl IntoView {
+    let live = Live::expect();
+    let group = Memo::new({
+        let name = name.clone();
+        move |_| live.group(&name)
+    });
+    let about = Memo::new(move |_| {
+        group.with(|group| {
+            let group = group.as_ref()?;
+            Some((
+                group.environment,
+                quorum(group),
+                group.nodes_up(),
+                group.nodes.len(),
+                group.read_only,
+            ))
+        })
+    });
+    let nodes = Memo::new(move |_| {
+        group.with(|group| {
+            group
+                .iter()
+                .flat_map(|group| &group.nodes)
+                .map(|node| node.name.clone())
+                .collect::<Vec<_>>()
+        })
+    });
+    let patterns = Memo::new(move |_| {
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| group.coverage.patterns.join("  "))
+                .unwrap_or_default()
+        })
+    });
+    let seen = move || {
+        group.with(|group| {
+            group
+                .as_ref()
+                .map(|group| coverage::sentence(&group.coverage, live.now.get()))
+        })
+    };
+    let reached = move || {
+        group.with(|group| {
+            let group = group.as_ref()?;
+            let over = format::counted(group.coverage.nodes_reached as usize, "node");
+            Some(format!(
+                ", over {over}, {} matched",
+                format::count(group.coverage.keys_matched)
+            ))
+        })
+    };
+    view! {
+        <section class="flex flex-col gap-3" aria-label=name.clone()>
+            <header class="flex flex-wrap items-center gap-x-3 gap-y-1">
+                <h2 class="text-lg font-semibold">{name.clone()}</h2>
+                {move || {
+                    about
+                        .get()
+                        .map(|(environment, quorum, up, all, read_only)| {
+                            view! {
+                                <EnvironmentBadge environment />
+                                {read_only.then(|| view! { <Badge title="acts are refused by the configuration">"read-only"</Badge> })}
+                                <span class="text-muted">{quorum}", "{up}" of "{all}" up"</span>
+                            }
+                        })
+                }}
+                <span class="text-muted">{seen}{reached}</span>
+            </header>
+            <div class="grid gap-3 sm:grid-cols-2 xl:grid-cols-3">
+                <For each=move || nodes.get() key=String::clone let:name>
+                    {node(group, name).map(|node| view! { <NodeCard node /> })}
+                </For>
+            </div>
+            <p class="text-muted">"Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code></p>
+        </section>
+    }
+}
+
+/// One node of a group, kept up to date; as it was last where the group does not have it any more.
+fn node(group: Memo<Option<GroupView>>, name: String) -> Option<Memo<NodeView>> {
+    let find = move |group: &Option<GroupView>| {
+        group
+            .as_ref()?
+            .nodes
+            .iter()
+            .find(|node| node.name == name)
+            .cloned()
+    };
+    let first = group.with_untracked(&find)?;
+    Some(Memo::new(move |before: Option<&NodeView>| {
+        group
+            .with(&find)
+            .unwrap_or_else(|| before.unwrap_or(&first).clone())
+    }))
+}

@@ -1,0 +1,129 @@
+//! Every URL of the console as a function, and the one way back: from a path to the lock that it names.
+
+use crate::domain::{LockId, LockKey};
+
+/// The table of locks.
+pub const LOCKS: &str = "/";
+/// The nodes.
+pub const NODES: &str = "/nodes";
+/// The locks acquired from here.
+pub const MINE: &str = "/mine";
+
+/// The page of one lock.
+pub fn lock(id: &LockId) -> String {
+    let group = segment(&id.group);
+    let key = id.key.encoded();
+    match key.as_str() {
+        // Browsers take `.` and `..` (and `%2E`) out of a path before anybody sees them, so these two names go into the query.
+        "" => format!("/groups/{group}/locks"),
+        "." | ".." => format!("/groups/{group}/locks?key={key}"),
+        _ => format!("/groups/{group}/locks/{key}"),
+    }
+}
+
+/// The address in the API where a lock is released by force.
+pub fn force_release(id: &LockId) -> String {
+    format!(
+        "/api/v1/groups/{}/locks/{}/force-release",
+        segment(&id.group),
+        id.key.encoded()
+    )
+}
+
+/// The stream of changes after a position.
+pub fn events(since: &str) -> String {
+    format!("/api/v1/events?since={}", segment(since))
+}
+
+/// The lock that a path names.
+///
+/// The router's own parameters cannot be used: they decode to text, and names of locks are bytes.
+pub fn parse_lock(pathname: &str, search: &str) -> Option<LockId> {
+    let (group, key) = pathname.strip_prefix("/groups/")?.split_once("/locks")?;
+    let group = String::from_utf8(LockKey::decode(group)?.as_bytes().to_vec()).ok()?;
+    let key = match key.strip_prefix('/') {
+        Some(key) if !key.is_empty() => LockKey::decode(key)?,
+        Some(_) => from_query(search),
+        None if key.is_empty() => from_query(search),
+        None => return None,
+    };
+    Some(LockId { group, key })
+}
+
+/// A text as one segment of a path or value of a query.
+pub fn segment(text: &str) -> String {
+    LockKey::from(text).encoded()
+}
+
+fn from_query(search: &str) -> LockKey {
+    search
+        .trim_start_matches('?')
+        .split('&')
+        .find_map(|pair| LockKey::decode(pair.strip_prefix("key=")?))
+        .unwrap_or_else(|| LockKey::new([]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip(id: &LockId) -> Option<LockId> {
+        let path = lock(id);
+        let (pathname, search) = path.split_once('?').unwrap_or((&path, ""));
+        parse_lock(pathname, search)
+    }
+
+    #[test]
+    fn a_path_names_exactly_one_lock() {
+        for key in [
+            "lock:a/b",
+            "%41",
+            "",
+            ".",
+            "..",
+            "it's \"quoted\"",
+            "🔒",
+            "<b>",
+            "locks",
+            "/locks/",
+        ] {
+            let id = LockId {
+                group: "orders".into(),
+                key: key.into(),
+            };
+            assert_eq!(round_trip(&id), Some(id.clone()), "{}", lock(&id));
+        }
+    }
+
+    #[test]
+    fn the_empty_name_may_end_in_a_slash_or_not() {
+        let empty = LockId {
+            group: "g".into(),
+            key: "".into(),
+        };
+        assert_eq!(parse_lock("/groups/g/locks/", ""), Some(empty.clone()));
+        assert_eq!(parse_lock("/groups/g/locks", ""), Some(empty));
+    }
+
+    #[test]
+    fn other_paths_name_no_lock() {
+        for path in [
+            "/",
+            "/nodes",
+            "/groups/g",
+            "/groups/g/locksmith",
+            "/groups/g/locks/%f",
+        ] {
+            assert_eq!(parse_lock(path, ""), None, "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_survive_the_address_bar(bytes in proptest::collection::vec(any::<u8>(), 0..100), group in "[a-z/ %-]{1,12}") {
+            let id = LockId { group, key: LockKey::new(bytes) };
+            prop_assert_eq!(round_trip(&id), Some(id.clone()));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What the table shows and in which order, as the URL says it: search, filter, group, sort.
+
+use crate::domain::listing::{Filter, Order, Sort};
+use crate::domain::{Flag, Lock, LockKey, Verdict};
+
+use super::paths;
+
+/// Which locks a tile lets through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Only {
+    /// All of them.
+    #[default]
+    Everything,
+    /// Those that a person should look at.
+    Attention,
+    /// Those with this verdict.
+    Verdict(Verdict),
+    /// Those with this flag.
+    Flag(Flag),
+}
+
+impl Only {
+    /// Whether this lock is let through.
+    pub fn admits(self, lock: &Lock) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Attention => lock.needs_attention(),
+            Self::Verdict(verdict) => lock.verdict == verdict,
+            Self::Flag(flag) => lock.has(flag),
+        }
+    }
+
+    /// The words on the tile.
+    pub fn words(self) -> String {
+        match self {
+            Self::Everything => "All".to_owned(),
+            Self::Attention => "Needs attention".to_owned(),
+            Self::Verdict(verdict) => capital(verdict.slug()),
+            Self::Flag(flag) => capital(&flag.slug().replace('-', " ")),
+        }
+    }
+}
+
+/// The state of the table, all of it from the URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// What is searched for in names, owners and fingerprints.
+    pub text: String,
+    /// The only group to show.
+    pub group: Option<String>,
+    /// The tile that is pressed.
+    pub only: Only,
+    /// What it is sorted by.
+    pub sort: Sort,
+    /// Which end comes first, where it is not the usual one.
+    pub order: Option<Order>,
+}
+
+impl Query {
+    /// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
+    pub fn parse(search: &str) -> Self {
+        let mut query = Self::default();
+        let pairs = search.trim_start_matches('?').split('&');
+        for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
+            // Forms write a space as `+`.
+            let Some(value) = LockKey::decode(&value.replace('+', "%20")) else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            match name {
+                "q" => query.text = value,
+                "group" => query.group = Some(value).filter(|group| !group.is_empty()),
+                "show" if value == "attention" => query.only = Only::Attention,
+                "verdict" => {
+                    query.only = Verdict::from_slug(&value).map_or(query.only, Only::Verdict);
+                }
+                "flag" => query.only = Flag::from_slug(&value).map_or(query.only, Only::Flag),
+                "sort" => query.sort = Sort::from_slug(&value).unwrap_or(query.sort),
+                "order" => query.order = Order::from_slug(&value),
+                _ => {}
+            }
+        }
+        query.order = query
+            .order
+            .filter(|order| *order != query.sort.usual_order());
+        query
+    }
+
+    /// The fields that differ from the usual, for a URL or a form's hidden fields.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let mut fields = Vec::new();
+        if !self.text.is_empty() {
+            fields.push(("q", self.text.clone()));
+        }
+        if let Some(group) = &self.group {
+            fields.push(("group", group.clone()));
+        }
+        match self.only {
+            Only::Everything => {}
+            Only::Attention => fields.push(("show", "attention".to_owned())),
+            Only::Verdict(verdict) => fields.push(("verdict", verdict.slug().to_owned())),
+            Only::Flag(flag) => fields.push(("flag", flag.slug().to_owned())),
+        }
+        if self.sort != Sort::default() {
+            fields.push(("sort", self.sort.slug().to_owned()));
+        }
+        if let Some(order) = self.order {
+            fields.push(("order", order.slug().to_owned()));
+        }
+        fields
+    }
+
+    /// The page that shows this.
+    pub fn path(&self) -> String {
+        let pair = |(name, value): (&str, String)| format!("{name}={}", paths::segment(&value));
+        let fields: Vec<String> = self.fields().into_iter().map(pair).collect();
+        match fields.is_empty() {
+            true => paths::LOCKS.to_owned(),
+            false => format!("{}?{}", paths::LOCKS, fields.join("&")),
+        }
+    }
+
+    /// The same with another tile.
+    pub fn with_only(&self, only: Only) -> Self {
+        Self {
+            only,
+            ..self.clone()
+        }
+    }
+
+    /// The same with another group.
+    pub fn with_group(&self, group: Option<String>) -> Self {
+        Self {
+            group,
+            ..self.clone()
+        }
+    }
+
+    /// The same with another search.
+    pub fn with_text(&self, text: String) -> Self {
+        Self {
+            text,
+            ..self.clone()
+        }
+    }
+
+    /// The same sorted by another column; by the same column, the other way round.
+    pub fn sorted(&self, sort: Sort) -> Self {
+        let turned = match self.order() {
+            Order::Asc => Order::Desc,
+            Order::Desc => Order::Asc,
+        };
+        let order = (self.sort == sort && turned != sort.usual_order()).then_some(turned);
+        Self {
+            sort,
+            order,
+            ..self.clone()
+        }
+    }
+
+    /// The same with every filter taken off; the order stays.
+    pub fn unfiltered(&self) -> Self {
+        Self {
+            sort: self.sort,
+            order: self.order,
+            ..Self::default()
+        }
+    }
+
+    /// Which end of the order comes first.
+    pub fn order(&self) -> Order {
+        self.order.unwrap_or(self.sort.usual_order())
+    }
+
+    /// Whether anything is filtered out at all.
+    pub fn is_filtered(&self) -> bool {
+        self.text_filter().is_some() || self.group.is_some() || self.only != Only::Everything
+    }
+
+    /// What group and search let through, whatever tile is pressed: what the tiles count.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            group: self.group.clone(),
+            text: self.text_filter(),
+            ..Filter::default()
+        }
+    }
+
+    fn text_filter(&self) -> Option<String> {
+        Some(self.text.trim())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    }
+
+    /// The locks that the table shows, in its order.
+    pub fn pick<'a>(&self, locks: impl Iterator<Item = &'a Lock>) -> Vec<&'a Lock> {
+        let filter = self.filter();
+        let wanted = locks.filter(|lock| self.only.admits(lock) && filter.matches(lock));
+        let mut ranked: Vec<_> = wanted.map(|lock| (self.sort.rank(lock), lock)).collect();
+        let order = self.order();
+        ranked.sort_unstable_by(|(a, _), (b, _)| order.compare(a, b));
+        ranked.into_iter().map(|(_, lock)| lock).collect()
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next();
+    first
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "query_tests.rs"]
+mod tests;

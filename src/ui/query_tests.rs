@@ -1,0 +1,132 @@
+//! What the URL says and what the table makes of it.
+
+use super::*;
+use crate::domain::{
+    AcquiredAt, Fingerprint, Format, Lease, LockId, Mode, Owner, Renewals, Source, Timestamp,
+};
+
+const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+fn lock(key: &str, owner: &str, held_ms: i64, lease_ms: i64) -> Lock {
+    let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
+    let owner = Owner {
+        fingerprint,
+        label: Some(owner.to_owned()),
+        format: Format::Plain,
+        holds: None,
+    };
+    Lock {
+        id: LockId {
+            group: "orders".into(),
+            key: key.into(),
+        },
+        format: Format::Plain,
+        mode: Mode::Exclusive,
+        verdict: Verdict::Held,
+        flags: Vec::new(),
+        owner: Some(owner.clone()),
+        owners: vec![owner],
+        lease: Lease::until(NOW.plus_millis(lease_ms), NOW),
+        acquired_at: NOW.plus_millis(-held_ms),
+        acquired_at_is: AcquiredAt::FirstSeen,
+        observed_at: NOW,
+        nodes: Vec::new(),
+        renewals: Renewals {
+            count: 0,
+            per_minute: None,
+            every_ms: None,
+            last_at: None,
+            source: Source::Poll,
+        },
+        evidence: Vec::new(),
+    }
+}
+
+fn order(search: &str, locks: Vec<Lock>) -> Vec<String> {
+    let shown = Query::parse(search);
+    let shown = shown.pick(locks.iter());
+    shown
+        .iter()
+        .map(|lock| lock.key().text().into_owned())
+        .collect()
+}
+
+fn three() -> Vec<Lock> {
+    let mut stuck = lock("lock:c", "api-1", 1_000, 9_000);
+    stuck.lease = Lease::Never;
+    stuck.flags = vec![Flag::NoExpiry];
+    vec![
+        lock("lock:a", "api-3", 5_000, 2_000),
+        lock("lock:b", "api-2", 90_000, 1_000),
+        stuck,
+    ]
+}
+
+#[test]
+fn attention_comes_first_then_the_oldest() {
+    assert_eq!(order("", three()), ["lock:c", "lock:b", "lock:a"]);
+}
+
+#[test]
+fn each_column_starts_with_the_order_people_expect() {
+    assert_eq!(order("sort=key", three()), ["lock:a", "lock:b", "lock:c"]);
+    assert_eq!(order("sort=lease", three()), ["lock:b", "lock:a", "lock:c"]);
+    assert_eq!(order("sort=held", three()), ["lock:b", "lock:a", "lock:c"]);
+    assert_eq!(
+        order("sort=held&order=asc", three()),
+        ["lock:c", "lock:a", "lock:b"]
+    );
+    assert_eq!(order("sort=owner", three()), ["lock:c", "lock:b", "lock:a"]);
+}
+
+#[test]
+fn a_search_finds_names_owners_and_fingerprints() {
+    assert_eq!(order("q=LOCK%3Ab", three()), ["lock:b"]);
+    assert_eq!(order("q=api-3", three()), ["lock:a"]);
+    assert_eq!(order("q=d3c19a&sort=key", three()).len(), 3);
+    assert_eq!(order("q=nothing", three()), [""; 0]);
+    assert_eq!(order("group=elsewhere", three()), [""; 0]);
+    assert_eq!(order("flag=no-expiry", three()), ["lock:c"]);
+    assert_eq!(order("show=attention", three()), ["lock:c"]);
+}
+
+#[test]
+fn every_state_survives_the_url() {
+    for search in [
+        "",
+        "q=a%20b%25",
+        "q=a+b",
+        "group=orders&verdict=split",
+        "flag=no-expiry&sort=key&order=desc",
+        "show=attention&sort=held",
+    ] {
+        let query = Query::parse(search);
+        let path = query.path();
+        assert_eq!(
+            Query::parse(path.split_once('?').map_or("", |(_, search)| search)),
+            query,
+            "{search}"
+        );
+    }
+    assert_eq!(Query::parse("q=a+b").text, "a b");
+}
+
+#[test]
+fn an_old_bookmark_still_opens() {
+    assert_eq!(
+        Query::parse("?verdict=free&sort=colour&page=3&q=%zz"),
+        Query::default()
+    );
+}
+
+#[test]
+fn a_second_press_turns_the_order_round() {
+    let by_key = Query::default().sorted(Sort::Key);
+    assert_eq!(by_key.order(), Order::Asc);
+    assert_eq!(by_key.sorted(Sort::Key).order(), Order::Desc);
+    assert_eq!(by_key.sorted(Sort::Key).sorted(Sort::Key), by_key);
+    assert_eq!(
+        by_key.sorted(Sort::Key).sorted(Sort::Lease).order(),
+        Order::Asc
+    );
+}
