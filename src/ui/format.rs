@@ -110,7 +110,11 @@ pub fn latency(ms: f64) -> String {
 
 /// The difference between two clocks: `+3 ms`, `−1.2 s`.
 pub fn skew(ms: i64) -> String {
-    let sign = if ms < 0 { "−" } else { "+" };
+    let sign = match ms {
+        0 => "",
+        1.. => "+",
+        _ => "−",
+    };
     format!("{sign}{}", span(ms.unsigned_abs()))
 }
 

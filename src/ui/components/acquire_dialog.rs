@@ -35,11 +35,14 @@ const UNITS: [(&str, &str, f64); 3] = [
 #[component]
 fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoView {
     let live = Live::expect();
-    let groups = live.with_groups(|groups| {
-        groups
-            .iter()
-            .map(|group| (group.name.clone(), group.read_only))
-            .collect::<Vec<_>>()
+    // The choice stays as it was when the dialog opened.
+    let groups = untrack(|| {
+        live.with_groups(|groups| {
+            groups
+                .iter()
+                .map(|group| (group.name.clone(), group.read_only))
+                .collect::<Vec<_>>()
+        })
     });
     let first = groups
         .iter()
@@ -195,8 +198,7 @@ const FIELDS: [&str; 4] = ["group", "key", "ttl_ms", "label"];
 
 /// A name that the group's own patterns will find, so that a test lock shows up in the table.
 fn suggestion(live: Live, group: &str) -> String {
-    let patterns = live
-        .group(group)
+    let patterns = untrack(|| live.group(group))
         .map(|group| group.coverage.patterns)
         .unwrap_or_default();
     let prefix = patterns.iter().find_map(|pattern| {

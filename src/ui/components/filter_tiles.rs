@@ -66,7 +66,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl 
     });
     // Colour is spent on what needs a person: a count of nothing has none.
     let colour = move || {
-        if count.get() == 0 || tone == Tone::Good {
+        if count.get() == 0 || matches!(tone, Tone::Good | Tone::Plain) {
             "text-ink"
         } else {
             tone.text()

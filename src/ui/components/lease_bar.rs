@@ -104,7 +104,7 @@ pub fn LeaseBar(
         }
     };
     view! {
-        <span class="inline-flex w-full items-center gap-2">
+        <span class="flex w-full items-center gap-2">
             {move || {
                 counts
                     .get()

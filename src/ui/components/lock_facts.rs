@@ -14,9 +14,9 @@ pub fn LockFacts(
     /// The lock.
     #[prop(into)]
     lock: Signal<Lock>,
-    /// Whether it is gone: then nothing counts any more.
+    /// When it was seen to be gone: from then on nothing counts any more.
     #[prop(into)]
-    gone: Signal<bool>,
+    ended: Signal<Option<Timestamp>>,
 ) -> impl IntoView {
     let live = Live::expect();
     let run = Memo::new(move |_| lock.with(Run::of));
@@ -26,13 +26,9 @@ pub fn LockFacts(
     let renewals = Memo::new(move |_| lock.with(|lock| lock.renewals.clone()));
     let evidence = Memo::new(move |_| lock.with(|lock| lock.evidence.clone()));
     let shared = Memo::new(move |_| lock.with(|lock| lock.mode == Mode::Shared));
-    let last = Memo::new(move |_| lock.with(|lock| lock.observed_at));
+    let gone = Memo::new(move |_| ended.with(Option::is_some));
     let held = move || {
-        let until = if gone.get() {
-            last.get()
-        } else {
-            live.now.get()
-        };
+        let until = ended.get().unwrap_or_else(|| live.now.get());
         format::clock(u64::try_from(until.since(since.get().0).as_millis()).unwrap_or(u64::MAX))
     };
     view! {

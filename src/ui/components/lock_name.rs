@@ -8,7 +8,7 @@ use crate::domain::LockKey;
 use crate::ui::format;
 
 /// Longer names are shortened in the middle; the whole is in the title.
-const MOST: usize = 64;
+const MOST: usize = 48;
 
 /// A lock's name.
 #[component]

@@ -54,7 +54,7 @@ pub fn LockRow(
     view! {
         <tr role="row" class=("is-gone", gone)>
             <td role="cell" class="cell-verdict">
-                <span class="flex flex-wrap items-center gap-x-2 gap-y-1">
+                <span class="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
                     {move || match gone.get() {
                         true => view! { <Badge>"not observed any more"</Badge> }.into_any(),
                         false => view! { <VerdictBadge verdict=verdict.get() /> <FlagWords flags=flags.get() /> }.into_any(),

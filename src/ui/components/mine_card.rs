@@ -133,7 +133,7 @@ pub fn MineCard(
                 <span class="text-muted">{group}</span>
             </header>
             <div class="flex max-w-md items-center gap-3">
-                <span class="text-muted">"valid for"</span>
+                <span class="whitespace-nowrap text-muted">"valid for"</span>
                 <LeaseBar run />
             </div>
             {move || {

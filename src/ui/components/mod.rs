@@ -26,3 +26,4 @@ pub mod script_box;
 pub mod search_bar;
 pub mod theme_switch;
 pub mod verdict_badge;
+pub mod verdict_sentence;

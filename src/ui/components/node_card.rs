@@ -108,7 +108,7 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
         (
             "Running for",
             node.uptime_ms
-                .map_or_else(none, |ms| format::clock(ms / 60_000 * 60_000)),
+                .map_or_else(none, |ms| format::span(ms / 1_000 * 1_000)),
         ),
         (
             "Restarted",

@@ -62,7 +62,7 @@ pub fn NodeDots(
         .collect();
     let said = said.join(", ");
     view! {
-        <span class="inline-flex items-center gap-1" role="img" aria-label=said.clone() title=said>
+        <span class="inline-flex items-center gap-1 align-middle" role="img" aria-label=said.clone() title=said>
             {marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }).collect_view()}
         </span>
     }

@@ -19,7 +19,9 @@ pub fn OwnerName(
         ),
         None => format!("fingerprint {}", owner.fingerprint),
     };
-    let short = owner.fingerprint.as_str()[..4].to_owned();
+    // Four digits tell owners apart beside a label; alone they carry more of the weight.
+    let digits = if owner.label.is_some() { 4 } else { 8 };
+    let short = owner.fingerprint.as_str()[..digits].to_owned();
     let label = owner
         .label
         .map(|label| format::shorten(&format::visible(&label), 36));

@@ -24,7 +24,7 @@ pub fn SearchBar(
                 .collect::<Vec<_>>()
         })
     });
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let go = move |next: Query| {
         let options = NavigateOptions {
             replace: true,

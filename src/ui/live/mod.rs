@@ -145,6 +145,15 @@ impl Live {
         })
     }
 
+    /// When a lock on the board was last seen on a node. A lock that stays as it is brings no change, but is looked at.
+    pub fn seen_at(self, lock: &Lock) -> Timestamp {
+        let shown = lock.nodes.iter().any(|node| node.answer.owner().is_some());
+        let looked = self.group(&lock.id.group).and_then(|group| group.looked_at);
+        looked
+            .filter(|_| shown)
+            .map_or(lock.observed_at, |looked| looked.max(lock.observed_at))
+    }
+
     fn replace(self, snapshot: Snapshot) {
         let at = snapshot.observed_at;
         self.position.set(Some(snapshot.id.clone()));

@@ -5,7 +5,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{Ending, Environment, Fault, Lock, LockId};
+use crate::domain::{Environment, Fault, Lock, LockId};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::Loaded;
 use crate::ui::components::lock_facts::LockFacts;
@@ -15,7 +15,8 @@ use crate::ui::components::node_strip::EnvironmentBadge;
 use crate::ui::components::release::ReleaseDialog;
 use crate::ui::components::script_box::ScriptBox;
 use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
-use crate::ui::kit::{Banner, Button, Icon, Link, Sign, Tone, Variant};
+use crate::ui::components::verdict_sentence::VerdictSentence;
+use crate::ui::kit::{Button, Icon, Link, Sign, Variant};
 use crate::ui::live::{Gone, Live};
 use crate::ui::{calls, format, paths};
 
@@ -93,6 +94,13 @@ impl Known {
             Self::Nowhere(_) => None,
         }
     }
+
+    fn ended(&self) -> Option<Gone> {
+        match self {
+            Self::Left(_, gone) => Some(*gone),
+            Self::Here(_) | Self::Asked(_) | Self::Nowhere(_) => None,
+        }
+    }
 }
 
 #[component]
@@ -133,7 +141,7 @@ fn Sighted(
                 })
             };
             view! {
-                <Heading id=id.clone() />
+                <Heading id=id.clone() lock=None />
                 {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
             }
             .into_any()
@@ -142,7 +150,7 @@ fn Sighted(
 }
 
 #[component]
-fn Heading(id: LockId) -> impl IntoView {
+fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
     let group = id.group.clone();
     let live = Live::expect();
     let environment = Memo::new(move |_| live.group(&group).map(|group| group.environment));
@@ -152,7 +160,9 @@ fn Heading(id: LockId) -> impl IntoView {
                 <LockName key=id.key.clone() most=240 />
             </h1>
             <p class="flex flex-wrap items-center gap-2 text-muted">
-                {id.group} {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> })}
+                {id.group}
+                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> })}
+                {lock.map(|lock| view! { <Marks lock /> })}
             </p>
         </div>
     }
@@ -166,7 +176,8 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
             .with(|known| known.lock().cloned())
             .unwrap_or_else(|| before.unwrap_or(&first).clone())
     });
-    let gone = Memo::new(move |_| known.with(|known| matches!(known, Known::Left(..))));
+    let ended = Memo::new(move |_| known.with(Known::ended));
+    let is_followed = Memo::new(move |_| !known.with(|known| matches!(known, Known::Asked(_))));
     let group = {
         let name = id.group.clone();
         Memo::new(move |_| live.group(&name))
@@ -177,7 +188,7 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
     });
     let releasing = RwSignal::new(false);
     let why_not = Signal::derive(move || {
-        if gone.get() {
+        if ended.with(Option::is_some) {
             Some("It is not observed any more: there is nothing to release".to_owned())
         } else if group.with(|group| group.as_ref().is_some_and(|group| group.read_only)) {
             Some("This group is read-only: acts are refused by the configuration".to_owned())
@@ -187,13 +198,13 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
     });
     view! {
         <div class="flex flex-wrap items-start justify-between gap-3">
-            <Heading id />
+            <Heading id lock=Some(lock.into()) />
             <Button variant=Variant::Danger why_not on_press=move |()| releasing.set(true)>
                 "Force release…"
             </Button>
         </div>
         <div class="mb-4">
-            <Told known lock on_ask />
+            <VerdictSentence lock ended is_followed on_ask />
         </div>
         <div class="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
             <div class="flex min-w-0 flex-col gap-4">
@@ -201,79 +212,17 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
                 <ScriptBox lock production />
             </div>
             <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label="Facts">
-                <LockFacts lock gone />
+                <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
             </section>
         </div>
         <ReleaseDialog open=releasing lock group />
     }
 }
 
-/// The verdict in a sentence, and how old it is.
+/// The verdict and the flags that say more.
 #[component]
-fn Told(known: Memo<Known>, lock: Memo<Lock>, on_ask: Callback<()>) -> impl IntoView {
-    let live = Live::expect();
-    let verdict =
-        Memo::new(move |_| lock.with(|lock| (lock.verdict, lock.sentence(), telling_flags(lock))));
-    let observed = move || {
-        format!(
-            "observed {}",
-            format::ago(lock.with(|lock| lock.observed_at), live.now.get())
-        )
-    };
-    let left = Memo::new(move |_| {
-        known.with(|known| match known {
-            Known::Left(_, gone) => Some(*gone),
-            Known::Here(_) | Known::Asked(_) | Known::Nowhere(_) => None,
-        })
-    });
-    let off_board = Memo::new(move |_| known.with(|known| matches!(known, Known::Asked(_))));
-    move || {
-        match left.get() {
-        Some(gone) => view! {
-            <Banner tone=Tone::Unsure>
-                <p class="font-semibold">{ended(gone)}</p>
-                <p>"Below is what was seen last. An observer cannot prove that nobody relies on it any more."</p>
-            </Banner>
-        }
-        .into_any(),
-        None => view! {
-            <p class="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-base">
-                {move || {
-                    let (verdict, sentence, flags) = verdict.get();
-                    view! {
-                        <VerdictBadge verdict />
-                        <span>{sentence}</span>
-                        <FlagWords flags />
-                    }
-                }}
-                <span class="text-sm text-muted">{observed}</span>
-            </p>
-            {move || {
-                off_board
-                    .get()
-                    .then(|| {
-                        view! {
-                            <p class="mt-2 flex flex-wrap items-center gap-2 text-muted">
-                                "The nodes showed it when this page asked; it is not on the board (yet), so it is not followed. "
-                                <Button on_press=on_ask>
-                                    <Icon sign=Sign::Refresh />
-                                    "Ask again"
-                                </Button>
-                            </p>
-                        }
-                    })
-            }}
-        }
-        .into_any(),
-    }
-    }
-}
-
-fn ended(gone: Gone) -> String {
-    let at = format::time_of_day(gone.at);
-    match gone.ending {
-        Ending::Released => format!("Not observed any more: released at {at}."),
-        Ending::Expired => format!("Not observed any more: expired by itself at {at}."),
-        Ending::Unknown => format!("Not observed any more: it went away unseen, noticed at {at}."),
-    }
+fn Marks(lock: Signal<Lock>) -> impl IntoView {
+    let verdict = Memo::new(move |_| lock.with(|lock| lock.verdict));
+    let flags = Memo::new(move |_| lock.with(telling_flags));
+    move || view! { <VerdictBadge verdict=verdict.get() /> <FlagWords flags=flags.get() /> }
 }

@@ -23,7 +23,7 @@ pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     let acquiring = RwSignal::new(false);
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let show_mine =
         move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
     view! {

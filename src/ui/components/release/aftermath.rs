@@ -41,12 +41,12 @@ pub fn watch_ms(renewals: &Renewals) -> u64 {
 }
 
 impl Aftermath {
-    /// What became of it at `now`, given what was known a moment `before`.
+    /// What became of it at `now`, given what was known a moment `before`. The lock comes with the moment it was last seen.
     pub fn now(
         old: &Fingerprint,
         released_at: Timestamp,
         until: Timestamp,
-        lock: Option<&Lock>,
+        lock: Option<(&Lock, Timestamp)>,
         now: Timestamp,
         before: Option<&Self>,
     ) -> Self {
@@ -58,14 +58,14 @@ impl Aftermath {
             Some(Self::StillThere) | None => false,
         };
         let is_over = now >= until;
-        let Some(lock) = lock else {
+        let Some((lock, seen_at)) = lock else {
             return if is_over {
                 Self::Gone
             } else {
                 Self::Watching { absent: true }
             };
         };
-        if lock.observed_at <= released_at {
+        if seen_at <= released_at {
             // The board has not looked again yet.
             return Self::Watching { absent };
         }
@@ -73,7 +73,7 @@ impl Aftermath {
         let at = if lock.acquired_at > released_at {
             lock.acquired_at
         } else {
-            lock.observed_at
+            seen_at
         };
         match lock.owners.first() {
             Some(_) if lock.owners.iter().any(|owner| owner.fingerprint == *old) => {
@@ -97,6 +97,7 @@ mod tests {
     const UNTIL: Timestamp = NOW.plus_millis(10_000);
 
     fn step(before: Option<&Aftermath>, lock: Option<&Lock>, after_ms: i64) -> Aftermath {
+        let lock = lock.map(|lock| (lock, lock.observed_at));
         Aftermath::now(
             &owner(1).fingerprint,
             NOW,

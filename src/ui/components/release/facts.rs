@@ -57,7 +57,7 @@ pub fn ReleaseFacts(
             <dt>"Fingerprint"</dt>
             <dd class="font-mono select-all">{move || fingerprint.with(grouped)}</dd>
             <dt>"Held for"</dt>
-            <dd>{held}", last renewal: "{renewals}</dd>
+            <dd>{held}"; renewals: "{renewals}</dd>
             <dt>"Lease"</dt>
             <dd class="font-medium">{ends}</dd>
             <dt>"This library"</dt>

@@ -29,14 +29,8 @@ pub fn ReleaseResult(
     let until = at.plus_millis(i64::try_from(watch_ms(&lock.renewals)).unwrap_or(i64::MAX));
     let aftermath = Memo::new(move |before: Option<&Aftermath>| {
         let current = live.lock(&id);
-        Aftermath::now(
-            &fingerprint,
-            at,
-            until,
-            current.as_ref(),
-            live.now.get(),
-            before,
-        )
+        let current = current.as_ref().map(|lock| (lock, live.seen_at(lock)));
+        Aftermath::now(&fingerprint, at, until, current, live.now.get(), before)
     });
     let left = move || {
         format::countdown(u64::try_from(until.since(live.now.get()).as_millis()).unwrap_or(0))
