@@ -1,6 +1,7 @@
 //! What a person sees. Compiled for the server (first paint) and the browser.
 
 pub mod calls;
+mod codec;
 pub mod components;
 pub mod format;
 pub mod kit;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::domain::Fault;
+use crate::ui::codec::Loading;
 
 use super::fault_notice::FaultNotice;
 
@@ -13,7 +14,7 @@ use super::fault_notice::FaultNotice;
 #[component]
 pub fn Loaded<T, V, F>(
     /// What is loaded.
-    resource: Resource<Result<T, Fault>>,
+    resource: Loading<Result<T, Fault>>,
     /// How it is shown.
     children: F,
 ) -> impl IntoView

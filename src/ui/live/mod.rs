@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 
 use crate::domain::{Board, Change, Ending, Fault, GroupView, Lock, LockId, Snapshot, Timestamp};
+use crate::ui::codec::{Loading, load};
 
 use super::calls;
 
@@ -39,7 +40,7 @@ pub enum Freshness {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// The board as the server painted it first.
-    pub first: Resource<Result<Snapshot, Fault>>,
+    pub first: Loading<Result<Snapshot, Fault>>,
     /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
     pub now: RwSignal<Timestamp>,
     board: StoredValue<Board>,
@@ -54,7 +55,7 @@ impl Live {
     /// Provides the board to the pages, and follows the server in the browser.
     pub fn provide() -> Self {
         let live = Self {
-            first: Resource::new(|| (), |()| calls::board()),
+            first: load(calls::board),
             now: RwSignal::new(Timestamp::from_millis(0)),
             board: StoredValue::new(Board::default()),
             gone: StoredValue::new(BTreeMap::new()),

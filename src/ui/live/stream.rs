@@ -217,7 +217,7 @@ impl Stream {
 
 fn read<T: for<'de> Deserialize<'de>>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
-    serde_json::from_str(&text)
+    serde_json::from_slice(text.as_bytes())
         .inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
         .ok()
 }

@@ -6,6 +6,7 @@ use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
 use crate::domain::{Environment, Fault, Lock, LockId};
+use crate::ui::codec::load;
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::Loaded;
 use crate::ui::components::lock_facts::LockFacts;
@@ -40,9 +41,9 @@ pub fn LockPage() -> impl IntoView {
 #[component]
 fn OneLock(id: LockId) -> impl IntoView {
     let live = Live::expect();
-    let asked = Resource::new(|| (), {
+    let asked = load({
         let id = id.clone();
-        move |()| {
+        move || {
             let (group, key) = (id.group.clone(), id.key.encoded());
             // What goes wrong here is a fact about the lock, not about the page.
             async move { Ok::<_, Fault>(calls::lock(group, key).await) }

@@ -5,6 +5,7 @@ use leptos_meta::Title;
 
 use crate::domain::Mine;
 use crate::ui::calls;
+use crate::ui::codec::load;
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::Loaded;
@@ -18,7 +19,7 @@ use crate::ui::live::Live;
 #[component]
 pub fn MinePage() -> impl IntoView {
     let live = Live::expect();
-    let asked = Resource::new(|| (), |()| calls::mine());
+    let asked = load(calls::mine);
     let acquiring = RwSignal::new(false);
     let list = RwSignal::new(None::<Vec<Mine>>);
     let ended = RwSignal::new(None::<Ended>);
