@@ -158,6 +158,21 @@ async fn redissons_lock_is_released_as_redisson_does_it() {
 }
 
 #[tokio::test]
+async fn of_two_owners_in_one_hash_neither_loses_it() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let both = [(FIELD, 1), (OTHER_FIELD, 1)];
+    let () = client.hset_multiple("order:42", &both).await.unwrap();
+    let () = client.pexpire("order:42", 60_000).await.unwrap();
+    let asked = fingerprint(FIELD.as_bytes());
+    let forced = force_release(&group, &"order:42".into(), &asked).await;
+    let other = fingerprint(OTHER_FIELD.as_bytes());
+    assert_eq!(forced.owner_now.unwrap().fingerprint, other);
+    assert_eq!(client.hlen::<_, u32>("order:42").await.unwrap(), 2);
+}
+
+#[tokio::test]
 async fn a_hash_that_is_no_lock_is_never_deleted() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;

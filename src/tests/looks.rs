@@ -181,6 +181,13 @@ async fn watching_a_quiet_lock_does_not_reset_its_idle_time() {
     )
     .await;
     assert!(looks > 50, "{looks}");
+
+    // Another owner, and the deadline stays as it was: only the idle time tells.
+    let mut overwrite = redis::cmd("SET");
+    overwrite.arg("lock:quiet").arg("another").arg("KEEPTTL");
+    let () = overwrite.query_async(&mut client).await.unwrap();
+    let seen = group.sighting(&keys[0]).await.unwrap();
+    assert_eq!(seen.value, Value::Text(b"another".to_vec()));
 }
 
 #[tokio::test]

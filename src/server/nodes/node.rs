@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::health::Health;
 use super::line::{Line, Purpose, within};
 use super::memory::Memory;
-use super::trouble::{Missed, Trouble, words};
+use super::trouble::{Missed, Trouble};
 use crate::domain::{NodeState, NodeView};
 use crate::server::clock::Clock;
 use crate::server::config::NodeConfig;
@@ -187,13 +187,12 @@ impl Node {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) if is_the_node_speaking(&error) => {
                 let trouble = Trouble::of(&error);
-                if trouble.state != NodeState::Down {
+                if trouble.state != NodeState::Down && error.code() != Some("NOPERM") {
                     // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
                     self.kick.notify_one();
                 }
-                Err(Missed::Refused {
-                    reason: of_one_command(&error, trouble),
-                })
+                let reason = trouble.reason;
+                Err(Missed::Refused { reason })
             }
             Ok(Err(error)) => {
                 let trouble = Trouble::of(&error);
@@ -273,13 +272,5 @@ fn is_the_node_speaking(error: &RedisError) -> bool {
         // Answers of an unexpected shape; a broken protocol makes the connection itself end.
         ErrorKind::UnexpectedReturnType => true,
         _ => false,
-    }
-}
-
-/// What an error says about the one command that got it.
-fn of_one_command(error: &RedisError, trouble: Trouble) -> String {
-    match trouble.state {
-        NodeState::Up | NodeState::Down => words(error),
-        NodeState::Loading | NodeState::Refused => trouble.reason,
     }
 }

@@ -25,6 +25,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
 const BETWEEN_PASSES: Duration = Duration::from_millis(500);
 
+/// The pause after a node refused: a missing permission is not granted within the second.
+const AFTER_A_REFUSAL: Duration = Duration::from_secs(5);
+
 /// No more names than this are handed on per pass; the rest is only counted.
 const MOST_NAMES: usize = 200_000;
 
@@ -33,18 +36,19 @@ pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned
     loop {
         node.until_up().await;
         let mut pass = Pass::begin(node, found);
-        let heard = match pass.over(patterns).await {
-            Ok(()) => found.send(pass.end()).await.is_ok(),
-            Err(Stopped::NobodyListens) => false,
+        let pause = match pass.over(patterns).await {
+            Ok(()) if found.send(pass.end()).await.is_ok() => BETWEEN_PASSES,
+            Ok(()) | Err(Stopped::NobodyListens) => return,
             Err(Stopped::Missed(missed)) => {
-                tracing::debug!(node.name = %node.name(), reason = %missed.reason(), "a scan was cut short");
-                true
+                let reason = missed.reason();
+                tracing::debug!(node.name = %node.name(), %reason, "a scan was cut short");
+                match missed {
+                    Missed::Refused { .. } => AFTER_A_REFUSAL,
+                    Missed::NotAsked { .. } | Missed::Unanswered { .. } => BETWEEN_PASSES,
+                }
             }
         };
-        if !heard {
-            return;
-        }
-        tokio::time::sleep(BETWEEN_PASSES).await;
+        tokio::time::sleep(pause).await;
     }
 }
 

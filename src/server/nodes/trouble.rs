@@ -149,10 +149,18 @@ fn is_about_credentials(error: &RedisError) -> bool {
     })
 }
 
+/// More of a server's words than this helps nobody: protected mode explains itself on half a page.
+const MOST_WORDS: usize = 200;
+
 /// A server's error in its own words, up to where it repeats what it was sent.
-pub fn words(error: &RedisError) -> String {
+fn words(error: &RedisError) -> String {
     // "ERR unknown command 'EVALSHA', with args beginning with: 'f6…' '1' 'lock' 'the token'"
-    let detail = error.detail().unwrap_or_default();
+    let detail: String = error
+        .detail()
+        .unwrap_or_default()
+        .chars()
+        .take(MOST_WORDS)
+        .collect();
     let safe = detail
         .split(", with args beginning with")
         .next()

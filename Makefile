@@ -1,0 +1,52 @@
+# Everything a person does here. The work is in scripts/; each target first installs what it needs and is missing.
+SHELL := /bin/bash
+ENV := . scripts/env.sh
+
+.PHONY: help setup demo dev test lint fmt test-rust end2end release screenshots clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: ## Install everything the other targets need
+	@scripts/setup.sh test
+
+demo: ## Build and show the console on made-up clients and real Redis servers (ARGS="--listen 127.0.0.1:9000")
+	@scripts/setup.sh demo
+	@$(ENV) && cargo-leptos build && exec "$$target/debug/lockkeeper" demo $(ARGS)
+
+dev: ## Run the console and rebuild it on every edit (ARGS="demo" to run something other than "serve")
+	@scripts/setup.sh demo
+	@$(ENV) && PATH="$$repo/scripts/watch:$$PATH" exec cargo-leptos watch -- $(or $(ARGS),serve)
+
+test: ## Check and test everything; ends with "N passed, N failed"
+	@scripts/test.sh
+
+lint: ## Formatting, clippy for both halves, documentation links
+	@scripts/setup.sh lint
+	@scripts/test.sh lint
+
+fmt: ## Format the Rust sources
+	@scripts/setup.sh lint
+	@$(ENV) && cargo fmt
+
+test-rust: ## The Rust tests alone
+	@scripts/test.sh rust
+
+end2end: ## The browser tests alone
+	@scripts/test.sh end2end
+
+ifneq ($(shell grep -s '^name = "bench"' Cargo.toml),)
+.PHONY: bench
+bench: ## Measure how many locks one console keeps up with
+	@scripts/setup.sh demo
+	@$(ENV) && cargo run --release --features ssr --example bench -- $(ARGS)
+endif
+
+release: ## Build the one executable that is shipped, and show what a browser downloads first
+	@scripts/release.sh
+
+screenshots: ## Take the pictures of the documentation from the demo, into .github/pictures
+	@scripts/screenshots.sh
+
+clean: ## Remove what was built here (the shared tools in the user's cache stay)
+	rm -rf target node_modules

@@ -1,0 +1,35 @@
+// How the browser tests run. Each test starts a console and Redis servers of its own (see tests/fixtures.ts), so there
+// is no web server here.
+import { existsSync } from 'node:fs';
+import { defineConfig } from '@playwright/test';
+
+const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_URL } = process.env;
+const target = CARGO_TARGET_DIR ?? '../target';
+
+// The distribution's browser; without it, the one that `playwright install chromium` downloads.
+const chromium = [LOCKKEEPER_CHROMIUM, '/usr/bin/chromium'].find((path) => path && existsSync(path));
+const root = process.getuid?.() === 0;
+
+export default defineConfig({
+  forbidOnly: !!CI,
+  fullyParallel: false,
+  workers: 2,
+  retries: 0,
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  outputDir: `${target}/end2end`,
+  reporter: [[process.stdout.isTTY ? 'line' : 'list'], ['json', { outputFile: `${target}/test-results/end2end.json` }]],
+  use: {
+    browserName: 'chromium',
+    launchOptions: { executablePath: chromium, args: root ? ['--no-sandbox'] : [] },
+    viewport: { width: 1280, height: 800 },
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    trace: 'retain-on-failure',
+    screenshot: 'only-on-failure',
+  },
+  projects: LOCKKEEPER_URL
+    ? // pictures of a running demo, see scripts/screenshots.sh
+      [{ name: 'screenshots', testDir: '.', testMatch: 'screenshots.ts', use: { baseURL: LOCKKEEPER_URL } }]
+    : [{ name: 'stories', testDir: 'tests' }],
+});

@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# Installs what is missing, and only that: `scripts/setup.sh build`, `lint`, `demo` or `test`. It asks no question, may
+# be repeated at will, and is silent when nothing is missing. What it cannot install ends it with one sentence.
+#
+# LOCKKEEPER_WASM_PLAN_B=1 makes it act as if rustup could not download anything.
+set -euo pipefail
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/env.sh"
+cd "$repo"
+exec </dev/null
+
+log=$cache/setup.log
+mkdir -p "$cache/tools"
+# Two clones may be set up at once; the second waits and then finds everything done.
+exec 9>"$cache/lock"
+flock -n 9 || { say "setup: waiting for another set-up to finish" && flock 9; }
+
+# quietly DOING COMMAND...: one line on the screen, the rest in the log, whose end is shown if the command fails.
+quietly() {
+    local doing=$1
+    shift
+    say "setup: $doing"
+    "$@" >"$log" 2>&1 9>&- || {
+        tail -n 20 "$log" >&2
+        return 1
+    }
+}
+
+found() { command -v "$1" >/dev/null; }
+
+# at_least WANTED VERSION
+at_least() { [ "$(printf '%s\n' "$@" | sort -V | head -n 1)" = "$1" ]; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+apt_read=
+# apt_install WHAT PACKAGE...
+apt_install() {
+    local what=$1
+    shift
+    found apt-get || fail "$what is missing; please install it with this system's package manager (on Debian: $*) and run this again."
+    as_root true 2>/dev/null || fail "$what is missing and only root may install it; please run \`apt-get install $*\` as root and run this again."
+    local apt=(as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=300)
+    # A mirror out of reach is no reason to stop: apt may still hold what is needed.
+    [ "$apt_read" ] || quietly "reading the list of packages" "${apt[@]}" update || true
+    apt_read=yes
+    quietly "installing $what ($*)" "${apt[@]}" install --no-install-recommends "$@" ||
+        fail "$what is missing and \`apt-get install $*\` failed (log: $log)."
+}
+
+c_compiler() {
+    found cc || apt_install "a C compiler" gcc libc6-dev
+}
+
+rust_wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+rust() {
+    if ! found cargo || ! found rustc; then
+        fail "Rust $rust_wanted or newer is missing; please install it with rustup and run this again."
+    fi
+    local version
+    version=$(rustc --version | cut -d' ' -f2) || fail "rustc does not start; please run \`rustup default stable\` and run this again."
+    at_least "$rust_wanted" "$version" ||
+        fail "Rust $rust_wanted or newer is needed and the default here is $version; please run \`rustup update stable\` and run this again."
+}
+
+wasm_std_folder() { "$1" --print target-libdir --target wasm32-unknown-unknown; }
+has_wasm_std() { compgen -G "$(wasm_std_folder rustc)/libstd-*.rlib" >/dev/null; }
+
+# The standard library for the browser half.
+wasm_std() {
+    if [ "${LOCKKEEPER_WASM_PLAN_B:-}" != 1 ]; then
+        # What rustup has is asked first each time, so plan B ends by itself once rustup can download again.
+        local path=$PATH
+        PATH=${PATH//"$plan_b:"/}
+        if has_wasm_std; then
+            rm -rf "$plan_b"
+            return
+        fi
+        if [ ! -d "$plan_b" ] && found rustup; then
+            quietly "adding the wasm32 standard library to Rust" timeout 180 rustup target add wasm32-unknown-unknown && return
+            say "setup: rustup could not; the distribution's Rust will build both halves instead"
+        fi
+        PATH=$path
+    fi
+    distribution_rust
+}
+
+# Plan B. Debian's security suite keeps a current Rust for its browsers, with the sources of the wasm32 standard library
+# though without the library: install that compiler, build the library, and put the compiler first on PATH.
+distribution_rust() {
+    local version std lld
+    if [ -x /usr/bin/rustc ]; then
+        version=$(/usr/bin/rustc --version)
+        std=$(wasm_std_folder /usr/bin/rustc)
+    fi
+    # A newer compiler cannot read an older one's library: the stamp says whose it is, and that it is whole.
+    if [ ! -x /usr/bin/cargo ] || [ -z "${version:-}" ] || [ "$(cat "$std/built-by" 2>/dev/null)" != "$version" ]; then
+        apt_install "the distribution's Rust" rustc-web cargo-web rust-web-src rust-web-llvm
+        version=$(/usr/bin/rustc --version)
+        at_least "$rust_wanted" "$(cut -d' ' -f2 <<<"$version")" ||
+            fail "rustup could not download the wasm32 standard library, and the distribution's Rust is too old ($version)."
+        # rust-lld is a link into the LLVM it was built with; the linker it points to is packaged under that number
+        lld=$(readlink -m /usr/bin/rust-lld)
+        [ -x "$lld" ] || apt_install "the linker of the distribution's Rust" "lld-$(grep -o 'llvm-[0-9]*' <<<"$lld" | cut -d- -f2)"
+        std=$(wasm_std_folder /usr/bin/rustc)
+        quietly "building the wasm32 standard library (a minute or two)" as_root scripts/wasm-std.sh "$std" ||
+            fail "The wasm32 standard library could be neither downloaded by rustup nor built from the distribution's sources (log: $log)."
+    fi
+    mkdir -p "$plan_b"
+    ln -sf /usr/bin/{cargo,rustc,rustdoc} "$plan_b/"
+    PATH="$plan_b:${PATH//"$plan_b:"/}"
+}
+
+# cargo_tool FOLDER BINARY VERSION TIME [VARIABLE=VALUE...] -- FLAG...
+cargo_tool() {
+    local folder=$1 binary=$2 version=$3 time=$4 settings=() package
+    shift 4
+    package=$(basename "$folder" "-$version")
+    # It answers with its version only if it is whole and runs here: a half-done installation counts as none.
+    [ "$("$folder/bin/$binary" --version 2>/dev/null)" != "$binary $version" ] || return 0
+    while [ "$1" != -- ]; do
+        settings+=("$1")
+        shift
+    done
+    shift
+    # With a target folder of its own, an interrupted build goes on where it stopped.
+    quietly "building $package $version (about $time on two cores, once per machine)" \
+        env -u RUSTFLAGS CARGO_TARGET_DIR="$cache/build/$package" "${settings[@]}" \
+        cargo install "$package" --version "$version" --locked --force --root "$folder" "$@" ||
+        fail "$package $version is missing and \`cargo install\` failed (log: $log)."
+    rm -rf "$cache/build/$package"
+}
+
+cargo_tools() {
+    [ "$wasm_bindgen_version" ] || fail "Cargo.toml must pin one version of wasm-bindgen: wasm-bindgen = \"=x.y.z\"."
+    # cargo-leptos carries an OpenSSL, whose build is written in Perl
+    [ -x "$cargo_leptos/bin/cargo-leptos" ] || perl -MFindBin -MIPC::Cmd -MFile::Compare -e1 2>/dev/null || apt_install "Perl" perl
+    # It only starts other programs, so it may be unoptimised, which takes a fifth of the time to build.
+    # no_downloads: a tool it does not find is an error, instead of whatever version is newest today.
+    cargo_tool "$cargo_leptos" cargo-leptos "$cargo_leptos_version" "5 minutes" \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        -- --features no_downloads
+    cargo_tool "$wasm_bindgen" wasm-bindgen "$wasm_bindgen_version" "2 minutes" -- --debug
+}
+
+npm_packages() {
+    if ! found node || ! found npm; then
+        fail "Node.js 20 or newer is missing, or its npm; please install it and run this again."
+    fi
+    local version stamp=node_modules/.installed
+    version=$(node -p process.versions.node)
+    at_least 20 "$version" || fail "Node.js 20 or newer is needed and this is $version; please update it and run this again."
+    # npm empties the folder before it fills it, so what is half done has no stamp
+    [ "$(cat $stamp 2>/dev/null)" != "$(sha256sum package-lock.json)" ] || return 0
+    quietly "installing the npm packages" env PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci ||
+        fail "The npm packages are missing and \`npm ci\` failed (log: $log)."
+    sha256sum package-lock.json >$stamp
+}
+
+redis() {
+    if found redis-server || found valkey-server; then return; fi
+    # Debian's redis-server package starts a service on port 6379, which nobody asked for. The program itself is in
+    # redis-tools under another of its names: one file that looks at how it was called.
+    found redis-check-rdb || apt_install "redis-server" redis-tools
+    found redis-server || as_root ln -s /usr/bin/redis-check-rdb /usr/local/bin/redis-server 2>/dev/null ||
+        fail "redis-server is missing; please run \`ln -s /usr/bin/redis-check-rdb /usr/local/bin/redis-server\` as root and run this again."
+}
+
+lint_tools() {
+    if [ -d "$plan_b" ]; then
+        if [ ! -x /usr/bin/cargo-fmt ] || [ ! -x /usr/bin/cargo-clippy ]; then
+            apt_install "the distribution's rustfmt and clippy" rustfmt-web rust-web-clippy
+        fi
+        ln -sf /usr/bin/{cargo-fmt,rustfmt,cargo-clippy,clippy-driver} "$plan_b/"
+    elif ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+        quietly "adding rustfmt and clippy to Rust" timeout 180 rustup component add rustfmt clippy ||
+            fail "rustfmt or clippy is missing and \`rustup component add rustfmt clippy\` failed (log: $log)."
+    fi
+}
+
+browser() {
+    [ ! -x "${LOCKKEEPER_CHROMIUM:-}" ] || return 0
+    found chromium || apt_install "Chromium" chromium fonts-noto-color-emoji
+}
+
+# redis-py, one of the real clients whose locks the tests look at
+redis_py() {
+    ! "$redis_py/bin/python3" -c "import redis; assert redis.__version__ == '$redis_py_version'" 2>/dev/null || return 0
+    local python=python3
+    if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+        apt_install "Python's venv" python3-venv
+        python=/usr/bin/python3
+    fi
+    # async-timeout: Python before 3.11.3 needs it
+    quietly "making a Python environment" "$python" -m venv --clear "$redis_py" ||
+        fail "\`$python -m venv\` failed, so redis-py cannot be installed (log: $log)."
+    quietly "installing redis-py $redis_py_version" \
+        "$redis_py/bin/pip" install --no-input "redis==$redis_py_version" async-timeout==5.0.1 ||
+        fail "redis-py $redis_py_version is missing and could not be installed with pip (log: $log)."
+}
+
+for what in "${@:-test}"; do
+    case $what in
+        build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
+        lint) steps=(c_compiler rust wasm_std lint_tools) ;;
+        demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
+        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py) ;;
+        *) fail "there is no \"$what\" to set up; choose build, lint, demo or test." ;;
+    esac
+    for step in "${steps[@]}"; do "$step"; done
+done

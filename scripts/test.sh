@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Runs the checks and tests, all of them or those named: `scripts/test.sh [lint] [rust] [end2end]`. A failure does not
+# stop the others. The last line is "N passed, N failed": tests of both runners, and each failed check as one failure.
+set -euo pipefail
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/env.sh"
+cd "$repo"
+exec </dev/null
+
+results=$target/test-results
+mkdir -p "$results"
+rm -f "$results"/*
+passed=0 failed=0 unhappy=()
+
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+# step NAME COMMAND...: says what runs, how it ended and how long it took
+step() {
+    local name=$1 start=$SECONDS status=0
+    shift
+    printf '\n== %s\n' "$name"
+    "$@" || status=$?
+    if [ $status = 0 ]; then
+        printf '== %s: fine, %d s\n' "$name" $((SECONDS - start))
+    else
+        printf '== %s: FAILED, %d s\n' "$name" $((SECONDS - start))
+        unhappy+=("$name")
+    fi
+    return $status
+}
+
+check() { step "$@" || count 0 1; }
+
+lint() {
+    check "formatting" cargo fmt --check
+    check "clippy, server half" cargo clippy --features ssr --all-targets -- -D warnings
+    # in cargo-leptos' folder for the browser half, which has built the same macros
+    check "clippy, browser half" cargo clippy --features hydrate --lib \
+        --target wasm32-unknown-unknown --target-dir "$target/front" -- -D warnings
+    check "documentation" env RUSTDOCFLAGS="-D warnings" \
+        cargo doc --features ssr --no-deps --document-private-items
+}
+
+rust() {
+    local status=0 sums
+    step "Rust tests" rust_tests || status=1
+    sums=$(awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$results/rust.log")
+    count_runner "Rust tests" $status "$sums"
+}
+
+rust_tests() { cargo test --features ssr --no-fail-fast 2>&1 | tee "$results/rust.log"; }
+
+end2end() {
+    local status=0 sums
+    step "browser tests" npm run --silent end2end || status=1
+    # shellcheck disable=SC2016
+    sums=$(node -p 'const { expected, unexpected, flaky } = JSON.parse(fs.readFileSync(process.argv[1])).stats;
+        `${expected} ${unexpected + flaky}`' "$results/end2end.json" 2>/dev/null) || sums="0 0"
+    count_runner "browser tests" $status "$sums"
+}
+
+# count_runner NAME STATUS "PASSED FAILED": to run no test, or to fail without a failed test, is one failure more.
+count_runner() {
+    local name=$1 status=$2 p f
+    read -r p f <<<"$3"
+    count "$p" "$f"
+    if [ $((p + f)) = 0 ] || { [ "$status" != 0 ] && [ "$f" = 0 ]; }; then
+        [ "$status" != 0 ] || unhappy+=("$name: none was run")
+        count 0 1
+    fi
+}
+
+[ $# -gt 0 ] || set -- lint rust end2end
+goal=lint
+[ "$*" = lint ] || goal="test"
+scripts/setup.sh "$goal"
+# setup may have changed what env.sh finds
+. scripts/env.sh
+
+# The executable comes from `cargo test`, which the Rust tests start and the browser tests too: cargo-leptos would
+# build it, and much below it, once more without the features that only tests ask for.
+if [ "$goal" = test ]; then
+    check "building the browser half" cargo-leptos build --frontend-only
+    check "building the server half" cargo test --features ssr --no-run
+fi
+for part in "$@"; do "$part"; done
+
+printf '\n'
+[ ${#unhappy[@]} = 0 ] || printf 'failed: %s\n' "${unhappy[@]}"
+printf '%d passed, %d failed\n' $passed $failed | tee "$results/counts"
+[ $failed = 0 ]
