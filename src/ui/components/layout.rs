@@ -47,6 +47,11 @@ pub fn Layout(
                 </div>
             </header>
             <main id="main" tabindex="-1" class="grow px-4 pb-10 pt-2 outline-none md:px-6">
+                <noscript>
+                    <p class="mb-4 text-muted">
+                        "Without JavaScript this page does not follow what happens: load it again for news."
+                    </p>
+                </noscript>
                 <Banners />
                 {children()}
             </main>
