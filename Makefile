@@ -22,7 +22,6 @@ test: ## Check and test everything; ends with "N passed, N failed"
 	@scripts/test.sh
 
 lint: ## Formatting, clippy for both halves, documentation links
-	@scripts/setup.sh lint
 	@scripts/test.sh lint
 
 fmt: ## Format the Rust sources

@@ -1,6 +1,6 @@
 //! A moment, in milliseconds since the Unix epoch, written as RFC 3339 UTC on the wire.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -50,12 +50,12 @@ impl Timestamp {
 
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(moment) => write!(f, "{moment:.3}"),
-            // Beyond the year 9999: a lease nobody will live to see end. The largest moment says "far away" and stays valid RFC 3339.
-            Err(_) if self.0 > 0 => write!(f, "{:.3}", jiff::Timestamp::MAX),
-            Err(_) => write!(f, "{:.3}", jiff::Timestamp::MIN),
-        }
+        /// The last millisecond of the year 9999. A lease beyond it is one that nobody will live to see end; RFC 3339 has no
+        /// larger year, and the largest moment says "far away" well enough.
+        const LAST_MS: u64 = 253_402_300_799_999;
+        let ms = u64::try_from(self.0).unwrap_or(0).min(LAST_MS);
+        let moment = UNIX_EPOCH + Duration::from_millis(ms);
+        humantime::format_rfc3339_millis(moment).fmt(f)
     }
 }
 
@@ -66,11 +66,12 @@ impl From<Timestamp> for String {
 }
 
 impl TryFrom<String> for Timestamp {
-    type Error = jiff::Error;
+    type Error = humantime::TimestampError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse::<jiff::Timestamp>()
-            .map(|moment| Self(moment.as_millisecond()))
+        let moment = humantime::parse_rfc3339(&text)?;
+        let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
@@ -91,7 +92,7 @@ mod tests {
         assert!(
             Timestamp::from_millis(i64::MAX)
                 .to_string()
-                .starts_with("9999-12-30")
+                .starts_with("9999-12-31")
         );
     }
 }

@@ -18,7 +18,7 @@ const WALLS: &[Wall] = &[
             "leptos::",
             "axum::",
             "tokio::",
-            "SystemTime",
+            "SystemTime::now",
             "Instant::now",
         ],
         doors: &[],

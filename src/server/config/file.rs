@@ -276,8 +276,9 @@ fn duration(
 
 /// A span of time above nothing, written like `500ms`, `30s` or `1h 30m`.
 fn parse_duration(text: &str) -> Option<Duration> {
-    let span = text.parse::<jiff::SignedDuration>().ok()?;
-    Duration::try_from(span).ok().filter(|span| !span.is_zero())
+    humantime::parse_duration(text)
+        .ok()
+        .filter(|span| !span.is_zero())
 }
 
 #[cfg(test)]
