@@ -151,9 +151,13 @@ pub fn shorten(text: &str, most: usize) -> String {
 }
 
 fn coarse(s: u64) -> String {
-    match s {
-        0..86_400 => format!("{} h {} min", s / 3_600, s / 60 % 60),
-        _ => format!("{} d {} h", s / 86_400, s / 3_600 % 24),
+    let (large, large_unit, small, small_unit) = match s {
+        0..86_400 => (s / 3_600, "h", s / 60 % 60, "min"),
+        _ => (s / 86_400, "d", s / 3_600 % 24, "h"),
+    };
+    match small {
+        0 => format!("{large} {large_unit}"),
+        _ => format!("{large} {large_unit} {small} {small_unit}"),
     }
 }
 
@@ -169,6 +173,7 @@ mod tests {
             (1, "00:01"),
             (0, "00:00"),
             (25_920_000, "7 h 12 min"),
+            (54_000_000, "15 h"),
         ] {
             assert_eq!(countdown(ms), words);
         }

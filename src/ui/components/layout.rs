@@ -16,8 +16,10 @@ pub fn Layout(
 ) -> impl IntoView {
     let tab = "inline-flex h-8 items-center rounded-md px-2.5 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
     view! {
+        // `external`: the router would scroll there and leave the focus behind.
         <a
             href="#main"
+            rel="external"
             class="sr-only z-20 rounded-md bg-accent px-3 py-2 font-medium text-on-accent focus:not-sr-only focus:absolute focus:start-2 focus:top-2"
         >
             "Skip to the content"
@@ -45,6 +47,11 @@ pub fn Layout(
                 </div>
             </header>
             <main id="main" tabindex="-1" class="grow px-4 pb-10 pt-2 outline-none md:px-6">
+                <noscript>
+                    <p class="mb-4 text-muted">
+                        "Without JavaScript this page does not follow what happens: load it again for news."
+                    </p>
+                </noscript>
                 <Banners />
                 {children()}
             </main>

@@ -62,6 +62,10 @@ pub fn LockRow(
                 </span>
             </td>
             <td role="cell" class="cell-lock">
+                {
+                    let group = group.clone();
+                    move || groups.get().then(|| view! { <span class="text-muted md:hidden">{group.clone()} " · "</span> })
+                }
                 <Link href=paths::lock(&id) class="rounded text-ink underline-offset-2 hover:underline">
                     <LockName key=id.key shared />
                 </Link>

@@ -67,7 +67,7 @@ pub fn LockTable(
 
     view! {
         <div class="relative rounded-xl border border-line bg-surface shadow-lift">
-            <Waiting count=Signal::derive(move || listing.with(|listing| listing.waiting)) on_let_in=let_in />
+            <Waiting count=Signal::derive(move || listing.with(|listing| listing.waiting)) />
             <Show
                 when=move || !is_empty.get()
                 fallback=move || view! { <Nothing query on_acquire /> }
@@ -182,25 +182,18 @@ fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView 
     }
 }
 
+/// What is held back while somebody points at the table; leaving the table lets it in.
 #[component]
-fn Waiting(
-    #[prop(into)] count: Signal<usize>,
-    #[prop(into)] on_let_in: Callback<()>,
-) -> impl IntoView {
-    let words = move || {
-        if count.get() == 1 {
-            "1 change waits".to_owned()
-        } else {
-            format!("{} changes wait", count.get())
-        }
+fn Waiting(#[prop(into)] count: Signal<usize>) -> impl IntoView {
+    let words = move || match count.get() {
+        1 => "1 change waits".to_owned(),
+        count => format!("{count} changes wait"),
     };
     view! {
         <Show when=move || { count.get() > 0 }>
-            <div class="absolute end-3 -top-4 z-10 rounded-md shadow-high">
-                <Button variant=Variant::Primary on_press=on_let_in>
-                    {words}
-                </Button>
-            </div>
+            <p class="pointer-events-none absolute end-3 -top-3 z-10 rounded-md bg-accent px-2 py-0.5 text-xs font-medium text-on-accent">
+                {words} " until you leave the table"
+            </p>
         </Show>
     }
 }

@@ -48,6 +48,7 @@ pub struct Live {
     locks_changed: RwSignal<u32>,
     groups_changed: RwSignal<u32>,
     position: RwSignal<Option<String>>,
+    painted_at: RwSignal<Option<Timestamp>>,
     heard_at: RwSignal<Option<Timestamp>>,
 }
 
@@ -62,6 +63,7 @@ impl Live {
             locks_changed: RwSignal::new(0),
             groups_changed: RwSignal::new(0),
             position: RwSignal::new(None),
+            painted_at: RwSignal::new(None),
             heard_at: RwSignal::new(None),
         };
         provide_context(live);
@@ -86,6 +88,7 @@ impl Live {
     pub fn begin(self, snapshot: Snapshot) {
         if self.position.with_untracked(Option::is_none) {
             self.now.set(snapshot.observed_at);
+            self.painted_at.set(Some(snapshot.observed_at));
             self.replace(snapshot);
         }
     }
@@ -126,12 +129,17 @@ impl Live {
 
     /// How far what is on screen can be trusted to be now.
     pub fn freshness(self) -> Freshness {
-        match self.heard_at.get() {
-            None => Freshness::Starting,
-            Some(heard) if self.now.get().since(heard).as_millis() > u128::from(STALE_AFTER_MS) => {
-                Freshness::Stale(heard)
-            }
-            Some(_) => Freshness::Live,
+        let heard = self.heard_at.get();
+        // Before anything was heard, the page itself is the last word of the server.
+        let Some(last) = heard.or(self.painted_at.get()) else {
+            return Freshness::Starting;
+        };
+        if self.now.get().since(last).as_millis() > u128::from(STALE_AFTER_MS) {
+            Freshness::Stale(last)
+        } else if heard.is_some() {
+            Freshness::Live
+        } else {
+            Freshness::Starting
         }
     }
 

@@ -1,0 +1,180 @@
+// What every story needs: Redis servers and a console of its own on free ports, all gone when the story ends.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type Page, test as base, expect } from '@playwright/test';
+import Redis from 'ioredis';
+
+const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../../target');
+const binary = process.env.LOCKKEEPER_BIN ?? join(target, 'debug/lockkeeper');
+
+/** One redis-server. */
+export class Node {
+  redis!: Redis;
+  private server?: ChildProcess;
+
+  constructor(
+    readonly name: string,
+    readonly port: number,
+    private readonly folder: string,
+  ) {}
+
+  async start() {
+    const options = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', this.folder];
+    this.server = spawn('redis-server', options, { stdio: 'ignore' });
+    this.redis = new Redis({ port: this.port, host: '127.0.0.1', retryStrategy: () => 50, maxRetriesPerRequest: 100 });
+    this.redis.on('error', () => {});
+    await this.redis.ping();
+  }
+
+  /** Ends it the way a crash does. */
+  async kill() {
+    this.redis.disconnect();
+    await end(this.server);
+  }
+}
+
+/** One running console. */
+export class Console {
+  private server?: ChildProcess;
+
+  constructor(
+    readonly url: string,
+    private readonly config: string,
+  ) {}
+
+  async start() {
+    const server = spawn(binary, ['serve', '--config', this.config, '--log', 'warn'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.server = server;
+    await new Promise<void>((ready, failed) => {
+      server.once('exit', (status) => failed(new Error(`lockkeeper ended with status ${status}`)));
+      server.stdout!.on('data', (text: Buffer) => text.includes('Lockkeeper is at') && ready());
+    });
+    await expect.poll(() => fetch(`${this.url}/readyz`).then((answer) => answer.status)).toBe(200);
+  }
+
+  async stop() {
+    await end(this.server, 'SIGTERM');
+  }
+}
+
+/** What a group is in the configuration. */
+export interface Group {
+  name: string;
+  nodes: Node[];
+  environment?: 'production' | 'staging' | 'development';
+  keys?: string[];
+  readOnly?: boolean;
+}
+
+/** Starts what a story asks for, and ends all of it. */
+export class Lab {
+  private readonly ends: (() => Promise<void>)[] = [];
+
+  constructor(private readonly folder: string) {}
+
+  /** So many Redis servers, named a, b, c, … */
+  async nodes(count: number): Promise<Node[]> {
+    const nodes = await Promise.all(
+      Array.from({ length: count }, async (_, nth) => new Node(String.fromCharCode(97 + nth), await freePort(), this.folder)),
+    );
+    for (const node of nodes) this.ends.push(() => node.kill());
+    await Promise.all(nodes.map((node) => node.start()));
+    return nodes;
+  }
+
+  /** A console on these groups. */
+  async console(...groups: Group[]): Promise<Console> {
+    if (!existsSync(binary)) throw new Error(`${binary} is not there: build it first`);
+    const port = await freePort();
+    const config = join(this.folder, `lockkeeper-${port}.toml`);
+    await writeFile(config, [`listen = "127.0.0.1:${port}"`, ...groups.map(asToml)].join('\n'));
+    const console = new Console(`http://127.0.0.1:${port}`, config);
+    this.ends.push(() => console.stop());
+    await console.start();
+    return console;
+  }
+
+  async end() {
+    await Promise.all(this.ends.map((end) => end()));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+export const test = base.extend<{ lab: Lab }>({
+  lab: async ({}, use) => {
+    const lab = new Lab(await mkdtemp(join(tmpdir(), 'lockkeeper-story-')));
+    try {
+      await use(lab);
+    } finally {
+      await lab.end();
+    }
+  },
+});
+
+export { expect };
+
+/** Opens a page and waits until it is awake and hears the console. */
+export async function open(page: Page, console: Console, path = '/') {
+  await page.goto(console.url + path);
+  await isLive(page);
+}
+
+/** Waits until the page hears the console. */
+export async function isLive(page: Page) {
+  await expect(page.getByText(/^live(, \d|$)/)).toBeVisible({ timeout: 30_000 });
+}
+
+/** Takes a lock the way any Redlock client does: the same value on every node. */
+export async function take(nodes: Node[], key: string | Buffer, value: string | Buffer, ms?: number) {
+  const set = (node: Node) => (ms === undefined ? node.redis.set(key, value) : node.redis.set(key, value, 'PX', ms));
+  await Promise.all(nodes.map(set));
+}
+
+/** The row of a lock in the table. */
+export function row(page: Page, name: string) {
+  return page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
+}
+
+/** The path of a lock's page. */
+export function lockPath(group: string, key: string | Buffer) {
+  const bytes = [...Buffer.from(key)].map((byte) => {
+    const char = String.fromCharCode(byte);
+    return /[A-Za-z0-9._~-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  });
+  return `/groups/${encodeURIComponent(group)}/locks/${bytes.join('')}`;
+}
+
+function asToml(group: Group) {
+  const nodes = group.nodes.map((node) => `  { name = "${node.name}", url = "redis://127.0.0.1:${node.port}" },`);
+  return [
+    '[[group]]',
+    `name = "${group.name}"`,
+    `environment = "${group.environment ?? 'development'}"`,
+    `keys = ${JSON.stringify(group.keys ?? ['lock:*'])}`,
+    `read_only = ${group.readOnly ?? false}`,
+    'node = [',
+    ...nodes,
+    ']',
+  ].join('\n');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL') {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill(signal);
+  await gone;
+}

@@ -1,0 +1,109 @@
+// A person watches locks that other programs take, renew and release.
+import { expect, isLive, open, row, take, test } from './fixtures';
+
+test('a lock appears within two seconds of being taken and counts down', async ({ page, lab }) => {
+  const nodes = await lab.nodes(3);
+  const console = await lab.console({ name: 'orders', nodes });
+  await open(page, console);
+  await expect(page.getByRole('heading', { name: 'No lock is observed' })).toBeVisible();
+  await expect(page.getByText('Patterns: lock:*')).toBeVisible();
+
+  await take(nodes, 'lock:invoice:1842', 'a'.repeat(32), 30_000);
+  const lock = row(page, 'lock:invoice:1842');
+  await expect(lock).toBeVisible({ timeout: 2_000 });
+  await expect(lock).toContainText('held');
+  await expect(lock.getByRole('img', { name: 'a holds, b holds, c holds' })).toBeVisible();
+
+  const left = async () => Number((await lock.innerText()).match(/00:(\d\d)/)?.[1]);
+  const first = await left();
+  expect(first).toBeGreaterThan(20);
+  await expect.poll(left).toBeLessThan(first - 1);
+
+  await Promise.all(nodes.map((node) => node.redis.pexpire('lock:invoice:1842', 55_000)));
+  await expect.poll(left).toBeGreaterThan(45);
+
+  await Promise.all(nodes.map((node) => node.redis.del('lock:invoice:1842')));
+  await expect(page.getByRole('heading', { name: 'No lock is observed' })).toBeVisible();
+});
+
+test('one lock is followed on its page until after its end', async ({ page, lab }) => {
+  const nodes = await lab.nodes(3);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes.slice(0, 2), 'lock:payout:eu', 'b'.repeat(32), 60_000);
+  await open(page, console);
+  await page.getByRole('link', { name: 'lock:payout:eu' }).click();
+  await expect(page.getByRole('heading', { name: 'lock:payout:eu' })).toBeVisible();
+  await expect(page.getByText(/Held by .* on 2 of 3 nodes; 2 make a quorum/)).toBeVisible();
+  const matrix = page.getByRole('region', { name: 'What each node answers' });
+  await expect(matrix.getByRole('row', { name: /^c absent/ })).toBeVisible();
+
+  await nodes[1].redis.del('lock:payout:eu');
+  await expect(page.getByText(/On 1 of 3 nodes only/)).toBeVisible();
+
+  await nodes[0].redis.del('lock:payout:eu');
+  await expect(page.getByText(/Not observed any more: released at/)).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'lock:payout:eu' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Force release…' })).toBeDisabled();
+
+  await take(nodes, 'lock:payout:eu', 'c'.repeat(32), 3_000);
+  await expect(page.getByText(/Held by .* on 3 of 3 nodes/)).toBeVisible();
+  await expect(page.getByText(/Not observed any more: expired by itself at/)).toBeVisible();
+});
+
+test('search, filter and order are the URL and survive a reload', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'jobs', nodes });
+  for (const [key, ms] of [['lock:a', 50_000], ['lock:b', 40_000], ['lock:c', undefined]] as const) {
+    await take(nodes, key, `${key}-token`, ms);
+  }
+  await open(page, console);
+  const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
+  await expect.poll(async () => (await names())[0]).toBe('lock:c'); // without expiry: needs attention
+
+  await page.getByRole('button', { name: 'Lease' }).click();
+  await expect.poll(names).toEqual(['lock:b', 'lock:a', 'lock:c']);
+  await expect(page.getByRole('columnheader', { name: 'Lease' })).toHaveAttribute('aria-sort', 'ascending');
+  await page.getByRole('button', { name: 'Lease' }).click();
+  await expect(page).toHaveURL(/sort=lease&order=desc/);
+  await page.reload();
+  await expect.poll(names).toEqual(['lock:c', 'lock:a', 'lock:b']);
+  await isLive(page);
+
+  await page.getByRole('navigation', { name: 'Filters' }).getByRole('link', { name: /No expiry/ }).click();
+  await expect(page).toHaveURL(/flag=no-expiry/);
+  await expect.poll(names).toEqual(['lock:c']);
+  await page.getByRole('searchbox').fill('lock:a');
+  await expect(page.getByRole('heading', { name: 'No lock matches' })).toBeVisible();
+  await page.getByRole('link', { name: 'Clear filters' }).click();
+  await expect.poll(names).toEqual(['lock:c', 'lock:a', 'lock:b']);
+  await page.goBack();
+  await expect(page.getByRole('heading', { name: 'No lock matches' })).toBeVisible();
+});
+
+test('rows stay where they are while somebody points at them', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'jobs', nodes });
+  await take(nodes, 'lock:m', 'token', 60_000);
+  await open(page, console, '/?sort=key');
+  await row(page, 'lock:m').hover();
+  await take(nodes, 'lock:a', 'token', 60_000);
+  await expect(page.getByText('1 change waits')).toBeVisible();
+  await expect(row(page, 'lock:a')).toHaveCount(0);
+  await page.mouse.move(1, 1);
+  await expect(row(page, 'lock:a')).toBeVisible();
+});
+
+test.describe('without JavaScript', () => {
+  test.use({ javaScriptEnabled: false });
+
+  test('the table can be read', async ({ page, lab }) => {
+    const nodes = await lab.nodes(1);
+    const console = await lab.console({ name: 'jobs', nodes });
+    await take(nodes, 'lock:a', 'token', 60_000);
+    await expect.poll(() => fetch(`${console.url}/api/v1/locks`).then((answer) => answer.text())).toContain('lock:a');
+    await page.goto(console.url);
+    await expect(row(page, 'lock:a')).toContainText('held');
+    await page.getByRole('link', { name: 'lock:a' }).click();
+    await expect(page.getByText(/Held by/)).toBeVisible();
+  });
+});
