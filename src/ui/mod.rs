@@ -1,7 +1,6 @@
 //! What a person sees. Compiled for the server (first paint) and the browser.
 
 pub mod calls;
-mod codec;
 pub mod components;
 pub mod format;
 pub mod kit;
@@ -9,10 +8,11 @@ pub mod live;
 pub mod pages;
 pub mod paths;
 pub mod query;
+pub mod wire;
 
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, Stylesheet, Title, provide_meta_context};
-use leptos_router::components::{Route, Router, Routes};
+use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
 use self::components::layout::Layout;
@@ -56,13 +56,13 @@ pub fn App() -> impl IntoView {
         <Router>
             <Layout>
                 // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.
-                <Routes fallback=NotFoundPage>
+                <FlatRoutes fallback=NotFoundPage>
                     <Route path=path!("/") view=LocksPage ssr=SsrMode::Async />
                     <Route path=path!("/groups/:group/locks") view=LockPage ssr=SsrMode::Async />
                     <Route path=path!("/groups/:group/locks/*key") view=LockPage ssr=SsrMode::Async />
                     <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
                     <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
-                </Routes>
+                </FlatRoutes>
             </Layout>
         </Router>
     }

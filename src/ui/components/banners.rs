@@ -41,9 +41,7 @@ pub fn Banners() -> impl IntoView {
                         }
                     })
             }}
-            <For each=move || dark.get() key=String::clone let:name>
-                <Dark name />
-            </For>
+            {move || dark.get().into_iter().map(|name| view! { <Dark name /> }).collect_view()}
         </div>
     }
 }
@@ -87,7 +85,7 @@ fn Dark(name: String) -> impl IntoView {
                         <Banner tone=Tone::Alarm>
                             <p class="font-semibold">{sentence}</p>
                             <p>{reasons}</p>
-                            <p>{seen}" What happened to them since cannot be told; they may still be held."</p>
+                            <p>{move || seen()}" What happened to them since cannot be told; they may still be held."</p>
                         </Banner>
                     }
                 })

@@ -35,10 +35,10 @@ pub fn LiveIndicator() -> impl IntoView {
                 <circle class=colour cx="5" cy="5" r="4"></circle>
             </svg>
             <span aria-hidden="true" class="min-w-28">
-                {words}
+                {move || words()}
             </span>
             <span class="sr-only" role="status">
-                {spoken}
+                {move || spoken()}
             </span>
         </span>
     }

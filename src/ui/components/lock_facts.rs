@@ -39,7 +39,7 @@ pub fn LockFacts(
             </dd>
             <dt>"Held for"</dt>
             <dd>
-                {held} <Note>{move || meaning(since.get())}</Note>
+                {move || held()} <Note>{move || meaning(since.get())}</Note>
             </dd>
             <dt>{move || if owners.with(Vec::len) > 1 { "Owners" } else { "Owner" }}</dt>
             <dd>{move || owners.get().into_iter().map(|owner| view! { <OwnerFact owner /> }).collect_view()}</dd>

@@ -86,7 +86,7 @@ pub fn LockRow(
             </td>
             <td role="cell" class="cell-held whitespace-nowrap">
                 <span class="text-muted md:hidden">"held "</span>
-                {held}
+                {move || held()}
             </td>
             <td role="cell" class="cell-nodes">{move || view! { <NodeDots marks=dots.get() /> }}</td>
         </tr>

@@ -192,7 +192,7 @@ fn Waiting(#[prop(into)] count: Signal<usize>) -> impl IntoView {
     view! {
         <Show when=move || { count.get() > 0 }>
             <p class="pointer-events-none absolute end-3 -top-3 z-10 rounded-md bg-accent px-2 py-0.5 text-xs font-medium text-on-accent">
-                {words} " until you leave the table"
+                {move || words()} " until you leave the table"
             </p>
         </Show>
     }

@@ -148,7 +148,7 @@ pub fn MineCard(
                     })
             }}
             <p class="text-muted">
-                "Taken for "{every}", "
+                "Taken for "{move || every()}", "
                 <span class=move || seen.get().map_or("", |(_, tone)| tone.text())>{move || seen.get().map(|(words, _)| words)}</span>
                 ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
             </p>

@@ -43,9 +43,7 @@ pub fn NodeMatrix(
                     </tr>
                 </thead>
                 <tbody>
-                    <For each=move || names.get() key=String::clone let:name>
-                        <NodeLine name lock group />
-                    </For>
+                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
                 </tbody>
             </table>
         </div>
@@ -106,10 +104,10 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
                 }}
             </td>
             <td>{move || owner.get().map(|owner| view! { <OwnerName owner /> })}</td>
-            <td>{lease}</td>
-            <td>{skew}</td>
-            <td>{restarted}</td>
-            <td>{ping}</td>
+            <td>{move || lease()}</td>
+            <td>{move || skew()}</td>
+            <td>{move || restarted()}</td>
+            <td>{move || ping()}</td>
         </tr>
     }
 }

@@ -22,9 +22,7 @@ pub fn NodeStrips() -> impl IntoView {
     });
     view! {
         <div class="flex flex-col gap-1">
-            <For each=move || names.get() key=String::clone let:name>
-                <NodeStrip name />
-            </For>
+            {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }).collect_view()}
         </div>
     }
 }
@@ -92,7 +90,7 @@ fn NodeStrip(name: String) -> impl IntoView {
                         .collect_view()
                 }}
             </ul>
-            <span>{seen}</span>
+            <span>{move || seen()}</span>
         </div>
     }
 }

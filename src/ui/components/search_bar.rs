@@ -90,7 +90,7 @@ pub fn SearchBar(
                         }
                     })
             }}
-            {hidden}
+            {move || hidden()}
             <noscript>
                 <button type="submit">"Search"</button>
             </noscript>

@@ -56,9 +56,9 @@ pub fn VerdictSentence(
         .into_any(),
         None => view! {
             <p class="text-base">
-                {sentence} " " <span class="text-sm whitespace-nowrap text-muted">{observed}</span>
+                {sentence} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
-            {loose}
+            {move || loose()}
         }
         .into_any(),
     }

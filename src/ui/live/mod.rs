@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 
-use crate::domain::{Board, Change, Ending, Fault, GroupView, Lock, LockId, Snapshot, Timestamp};
-use crate::ui::codec::{Loading, load};
+use crate::domain::{Board, Change, Ending, GroupView, Lock, LockId, Snapshot, Timestamp};
 
 use super::calls;
+use super::components::loaded::Loading;
 
 /// Nothing heard from the server for this long: what is on screen is called stale.
 const STALE_AFTER_MS: u64 = 5_000;
@@ -40,7 +40,7 @@ pub enum Freshness {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// The board as the server painted it first.
-    pub first: Loading<Result<Snapshot, Fault>>,
+    pub first: Loading<Snapshot>,
     /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
     pub now: RwSignal<Timestamp>,
     board: StoredValue<Board>,
@@ -56,7 +56,7 @@ impl Live {
     /// Provides the board to the pages, and follows the server in the browser.
     pub fn provide() -> Self {
         let live = Self {
-            first: load(calls::board),
+            first: Loading::new(calls::board),
             now: RwSignal::new(Timestamp::from_millis(0)),
             board: StoredValue::new(Board::default()),
             gone: StoredValue::new(BTreeMap::new()),

@@ -13,13 +13,14 @@ use leptos::leptos_dom::helpers::{
 };
 use leptos::prelude::*;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
 use crate::domain::{Change, Snapshot, Timestamp};
-use crate::ui::paths;
+use crate::ui::{paths, wire};
 
 /// How often the page's clock ticks.
 const TICK: Duration = Duration::from_millis(250);
@@ -215,10 +216,10 @@ impl Stream {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(event: &MessageEvent) -> Option<T> {
+fn read<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
-    serde_json::from_slice(text.as_bytes())
-        .inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
+    let read = wire::read(&text);
+    read.inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
         .ok()
 }
 

@@ -6,9 +6,8 @@ use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
 use crate::domain::{Environment, Fault, Lock, LockId};
-use crate::ui::codec::load;
 use crate::ui::components::fault_notice::FaultNotice;
-use crate::ui::components::loaded::Loaded;
+use crate::ui::components::loaded::{Answered, Loading, OnBoard};
 use crate::ui::components::lock_facts::LockFacts;
 use crate::ui::components::lock_name::LockName;
 use crate::ui::components::node_matrix::NodeMatrix;
@@ -40,13 +39,15 @@ pub fn LockPage() -> impl IntoView {
 
 #[component]
 fn OneLock(id: LockId) -> impl IntoView {
-    let live = Live::expect();
-    let asked = load({
+    let asked = Loading::new({
         let id = id.clone();
-        move || {
-            let (group, key) = (id.group.clone(), id.key.encoded());
-            // What goes wrong here is a fact about the lock, not about the page.
-            async move { Ok::<_, Fault>(calls::lock(group, key).await) }
+        move || calls::lock(id.group.clone(), id.key.encoded())
+    });
+    // What goes wrong is a fact about the lock here, not about the page.
+    let show = Callback::new({
+        let id = id.clone();
+        move |answer| {
+            view! { <Sighted id=id.clone() answer on_ask=move |()| asked.again() /> }.into_any()
         }
     });
     let title = format!(
@@ -61,17 +62,9 @@ fn OneLock(id: LockId) -> impl IntoView {
                 "All locks"
             </Link>
         </p>
-        <Loaded resource=live.first let:snapshot>
-            {live.begin(snapshot)}
-            {
-                let id = id.clone();
-                view! {
-                    <Loaded resource=asked let:answer>
-                        <Sighted id=id.clone() answer on_ask=move |()| asked.refetch() />
-                    </Loaded>
-                }
-            }
-        </Loaded>
+        <OnBoard>
+            <Answered loading=asked show />
+        </OnBoard>
     }
 }
 

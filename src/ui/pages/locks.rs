@@ -7,19 +7,17 @@ use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::filter_tiles::FilterTiles;
-use crate::ui::components::loaded::Loaded;
+use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::lock_table::LockTable;
 use crate::ui::components::node_strip::NodeStrips;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::kit::{Button, Icon, Sign};
-use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
 
 /// Every lock, live.
 #[component]
 pub fn LocksPage() -> impl IntoView {
-    let live = Live::expect();
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     let acquiring = RwSignal::new(false);
@@ -29,8 +27,7 @@ pub fn LocksPage() -> impl IntoView {
     view! {
         <Title text="Locks · Lockkeeper" />
         <h1 class="sr-only">"Locks"</h1>
-        <Loaded resource=live.first let:snapshot>
-            {live.begin(snapshot)}
+        <OnBoard>
             <div class="flex flex-col gap-4">
                 <FilterTiles query />
                 <NodeStrips />
@@ -43,7 +40,7 @@ pub fn LocksPage() -> impl IntoView {
                 </div>
                 <LockTable query on_acquire=move |()| acquiring.set(true) />
             </div>
-        </Loaded>
+        </OnBoard>
         <AcquireDialog open=acquiring on_acquired=show_mine />
     }
 }

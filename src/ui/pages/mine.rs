@@ -5,21 +5,18 @@ use leptos_meta::Title;
 
 use crate::domain::Mine;
 use crate::ui::calls;
-use crate::ui::codec::load;
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::fault_notice::FaultNotice;
-use crate::ui::components::loaded::Loaded;
+use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
 use crate::ui::components::lock_name::LockName;
 use crate::ui::components::mine_card::{Ended, MineCard};
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
-use crate::ui::live::Live;
 
 /// The locks acquired from here.
 #[component]
 pub fn MinePage() -> impl IntoView {
-    let live = Live::expect();
-    let asked = load(calls::mine);
+    let asked = Loading::new(calls::mine);
     let acquiring = RwSignal::new(false);
     let list = RwSignal::new(None::<Vec<Mine>>);
     let ended = RwSignal::new(None::<Ended>);
@@ -35,6 +32,26 @@ pub fn MinePage() -> impl IntoView {
         list.update(|list| list.get_or_insert_default().retain(|mine| mine.id != end.0));
         ended.set(Some(end));
     };
+    let show = move |answer: Vec<Mine>| {
+        list.set(Some(answer));
+        view! {
+            <HowItEnded ended />
+            {move || {
+                list.with(|list| list.as_ref().is_none_or(Vec::is_empty)).then(|| view! { <NothingIsMine /> })
+            }}
+            <div class="grid gap-3 lg:grid-cols-2">
+                <For
+                    each=move || list.get().unwrap_or_default()
+                    key=|mine| (mine.id.clone(), mine.fingerprint.clone())
+                    let:mine
+                >
+                    <MineCard mine on_ended=remove />
+                </For>
+            </div>
+        }
+        .into_any()
+    };
+    let show = Callback::new(show);
     view! {
         <Title text="Mine · Lockkeeper" />
         <div class="mb-4 flex flex-wrap items-center justify-between gap-3">
@@ -44,36 +61,21 @@ pub fn MinePage() -> impl IntoView {
                 "Acquire a lock"
             </Button>
         </div>
-        <Loaded resource=live.first let:snapshot>
-            {live.begin(snapshot)}
-            <Loaded resource=asked let:answer>
-                {list.set(Some(answer))}
-                <HowItEnded ended />
-                <Show
-                    when=move || list.with(|list| list.as_ref().is_some_and(|list| !list.is_empty()))
-                    fallback=move || {
-                        view! {
-                            <Empty title="No lock was acquired from here">
-                                <p>
-                                    "A lock acquired here excludes, and is excluded by, every program that locks the same key. Use it to try a group out, or to keep others away while you work."
-                                </p>
-                            </Empty>
-                        }
-                    }
-                >
-                    <div class="grid gap-3 lg:grid-cols-2">
-                        <For
-                            each=move || list.get().unwrap_or_default()
-                            key=|mine| (mine.id.clone(), mine.fingerprint.clone())
-                            let:mine
-                        >
-                            <MineCard mine on_ended=remove />
-                        </For>
-                    </div>
-                </Show>
-            </Loaded>
-        </Loaded>
+        <OnBoard>
+            <Loaded loading=asked show />
+        </OnBoard>
         <AcquireDialog open=acquiring on_acquired=acquired />
+    }
+}
+
+#[component]
+fn NothingIsMine() -> impl IntoView {
+    view! {
+        <Empty title="No lock was acquired from here">
+            <p>
+                "A lock acquired here excludes, and is excluded by, every program that locks the same key. Use it to try a group out, or to keep others away while you work."
+            </p>
+        </Empty>
     }
 }
 

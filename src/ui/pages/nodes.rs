@@ -5,7 +5,7 @@ use leptos_meta::Title;
 
 use crate::domain::{GroupView, NodeView};
 use crate::ui::components::coverage;
-use crate::ui::components::loaded::Loaded;
+use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::node_card::NodeCard;
 use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
 use crate::ui::format;
@@ -27,14 +27,11 @@ pub fn NodesPage() -> impl IntoView {
     view! {
         <Title text="Nodes · Lockkeeper" />
         <h1 class="sr-only">"Nodes"</h1>
-        <Loaded resource=live.first let:snapshot>
-            {live.begin(snapshot)}
+        <OnBoard>
             <div class="flex flex-col gap-8">
-                <For each=move || names.get() key=String::clone let:name>
-                    <Group name />
-                </For>
+                {move || names.get().into_iter().map(|name| view! { <Group name /> }).collect_view()}
             </div>
-        </Loaded>
+        </OnBoard>
     }
 }
 
@@ -106,12 +103,13 @@ fn Group(name: String) -> impl IntoView {
                             }
                         })
                 }}
-                <span class="text-muted">{seen}{reached}</span>
+                <span class="text-muted">{move || seen()}{move || reached()}</span>
             </header>
             <div class="grid gap-3 sm:grid-cols-2 xl:grid-cols-3">
-                <For each=move || nodes.get() key=String::clone let:name>
-                    {node(group, name).map(|node| view! { <NodeCard node /> })}
-                </For>
+                {move || {
+                    let cards = nodes.get().into_iter().filter_map(|name| node(group, name));
+                    cards.map(|node| view! { <NodeCard node /> }).collect_view()
+                }}
             </div>
             <p class="text-muted">"Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code></p>
         </section>

@@ -3,14 +3,13 @@
 use leptos::prelude::*;
 use leptos_meta::Title;
 
+use crate::ui::components::loaded::OnBoard;
 use crate::ui::kit::{Empty, Link};
-use crate::ui::live::Live;
 use crate::ui::paths;
 
 /// There is no such page.
 #[component]
 pub fn NotFoundPage() -> impl IntoView {
-    let live = Live::expect();
     view! {
         <Title text="No such page · Lockkeeper" />
         <h1 class="sr-only">"No such page"</h1>
@@ -21,12 +20,6 @@ pub fn NotFoundPage() -> impl IntoView {
             </Link>
         </Empty>
         // Whoever is here is told all the same whether the console is live.
-        <Transition>
-            {move || Suspend::new(async move {
-                if let Ok(snapshot) = live.first.await {
-                    live.begin(snapshot);
-                }
-            })}
-        </Transition>
+        <OnBoard>{()}</OnBoard>
     }
 }

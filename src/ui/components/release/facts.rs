@@ -57,9 +57,9 @@ pub fn ReleaseFacts(
             <dt>"Fingerprint"</dt>
             <dd class="font-mono select-all">{move || fingerprint.with(grouped)}</dd>
             <dt>"Held for"</dt>
-            <dd>{held}"; renewals: "{renewals}</dd>
+            <dd>{move || held()}"; renewals: "{move || renewals()}</dd>
             <dt>"Lease"</dt>
-            <dd class="font-medium">{ends}</dd>
+            <dd class="font-medium">{move || ends()}</dd>
             <dt>"This library"</dt>
             <dd>{move || library.get().slug()}": "{move || library.get().after_release()}</dd>
         </dl>

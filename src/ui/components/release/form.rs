@@ -145,7 +145,7 @@ pub fn ReleaseForm(
     view! {
         <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                "Release " <LockName key=id.key.clone() most=120 /> {whereabouts}
+                "Release " <LockName key=id.key.clone() most=120 /> {move || whereabouts()}
             </h2>
             {(owners.len() > 1)
                 .then(|| {

@@ -51,7 +51,7 @@ pub fn ReleaseResult(
                         let words = if absent { "Not observed since. Watching for another " } else { "Watching for another " };
                         view! {
                             <p class="text-muted">
-                                {words} {left}
+                                {words} {move || left()}
                                 ", one renewal interval: an owner that still runs would put it back by then."
                             </p>
                         }
