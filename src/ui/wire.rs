@@ -1,5 +1,7 @@
-//! JSON between page and server. Everything is read by way of [`Value`]: each way of reading costs the browser a copy of
-//! the code that reads a lock, and this makes one of the three that answers, resources and events would need.
+//! JSON between page and server.
+//!
+//! Everything is read by way of [`Value`]: each way of reading costs the browser a copy of the code that reads a lock, and
+//! this makes one of the three that answers, resources and events would need.
 
 use leptos::server::codee::{Decoder, Encoder};
 use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
