@@ -41,7 +41,7 @@ pub fn LockName(
             <span class="text-faint">{move || dim().0}</span>
             {move || parts().1}
         </bdi>
-        {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> })}
+        {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> }.into_any())}
     }
     .into_any()
 }

@@ -70,7 +70,7 @@ pub fn LockTable(
             <Waiting count=Signal::derive(move || listing.with(|listing| listing.waiting)) />
             <Show
                 when=move || !is_empty.get()
-                fallback=move || view! { <Nothing query on_acquire /> }
+                fallback=move || view! { <Nothing query on_acquire /> }.into_any()
             >
                 <table
                     role="table"
@@ -91,7 +91,7 @@ pub fn LockTable(
                             <Column query sort=Sort::Attention label="Verdict" />
                             <Column query sort=Sort::Key label="Lock" />
                             {move || {
-                                several_groups.get().then(|| view! { <th role="columnheader" scope="col">"Group"</th> })
+                                several_groups.get().then(|| view! { <th role="columnheader" scope="col">"Group"</th> }.into_any())
                             }}
                             <Column query sort=Sort::Owner label="Owner" />
                             <Column query sort=Sort::Lease label="Lease" />
@@ -103,17 +103,20 @@ pub fn LockTable(
                     </thead>
                     <tbody role="rowgroup">
                         <For each=move || listing.with(|listing| listing.ids.clone()) key=LockId::clone let:id>
-                            {live.lock_untracked(&id).map(|lock| view! { <LockRow lock beginnings groups=several_groups /> })}
+                            {live.lock_untracked(&id).map(|lock| view! { <LockRow lock beginnings groups=several_groups /> }.into_any())}
                         </For>
                     </tbody>
                 </table>
             </Show>
         </div>
         <p class="mt-2 text-muted" role="status">
-            {move || listing.with(|listing| {
-                (listing.total > listing.ids.len() && listing.waiting == 0)
-                    .then(|| format!("Showing {} of {}; narrow the search.", listing.ids.len(), listing.total))
-            })}
+            {move || {
+                let listing = listing.read();
+                match listing.total > listing.ids.len() && listing.waiting == 0 {
+                    true => format!("Showing {} of {}; narrow the search.", listing.ids.len(), listing.total),
+                    false => String::new(),
+                }
+            }}
         </p>
     }
 }
@@ -176,7 +179,7 @@ fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView 
                 }
             >
                 {label}
-                {move || view! { <Icon sign=sign() /> }}
+                {move || view! { <Icon sign=sign() /> }.into_any()}
             </button>
         </th>
     }

@@ -24,12 +24,16 @@ pub fn VerdictSentence(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sentence = Memo::new(move |_| lock.with(Lock::sentence));
-    let seen_at = Memo::new(move |_| match is_followed.get() {
-        true => lock.with(|lock| live.seen_at(lock)),
-        false => lock.with(|lock| lock.observed_at),
-    });
-    let observed = move || format!("observed {}", format::ago(seen_at.get(), live.now.get()));
+    let sentence = move || lock.read().sentence();
+    let observed = move || {
+        let lock = lock.read();
+        let seen_at = if is_followed.get() {
+            live.seen_at(&lock)
+        } else {
+            lock.observed_at
+        };
+        format!("observed {}", format::ago(seen_at, live.now.get()))
+    };
     let loose = move || {
         (!is_followed.get()).then(|| {
             view! {
@@ -40,7 +44,7 @@ pub fn VerdictSentence(
                         "Ask again"
                     </Button>
                 </p>
-            }
+            }.into_any()
         })
     };
     move || {
@@ -56,7 +60,7 @@ pub fn VerdictSentence(
         .into_any(),
         None => view! {
             <p class="text-base">
-                {sentence} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
             {move || loose()}
         }

@@ -28,7 +28,7 @@ pub fn Dialog(
 ) -> impl IntoView {
     move || {
         open.get()
-            .then(|| view! { <Opened open labelled_by children /> })
+            .then(|| view! { <Opened open labelled_by children /> }.into_any())
     }
 }
 

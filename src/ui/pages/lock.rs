@@ -136,7 +136,7 @@ fn Sighted(
             };
             view! {
                 <Heading id=id.clone() lock=None />
-                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
+                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
             }
             .into_any()
         }
@@ -155,8 +155,8 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
             </h1>
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
-                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> })}
-                {lock.map(|lock| view! { <Marks lock /> })}
+                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
+                {lock.map(|lock| view! { <Marks lock /> }.into_any())}
             </p>
         </div>
     }
@@ -216,7 +216,9 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
 /// The verdict and the flags that say more.
 #[component]
 fn Marks(lock: Signal<Lock>) -> impl IntoView {
-    let verdict = Memo::new(move |_| lock.with(|lock| lock.verdict));
-    let flags = Memo::new(move |_| lock.with(telling_flags));
-    move || view! { <VerdictBadge verdict=verdict.get() /> <FlagWords flags=flags.get() /> }
+    move || {
+        let lock = lock.read();
+        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
+            .into_any()
+    }
 }
