@@ -19,7 +19,11 @@ pub enum Ending {
 
 /// One change of the board. Each carries all that is needed to apply it; applying it twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[serde(
+    tag = "type",
+    rename_all = "kebab-case",
+    try_from = "super::wire::ChangeShape"
+)]
 pub enum Change {
     /// A lock that was not on the board.
     Appeared {
@@ -44,7 +48,6 @@ pub enum Change {
     /// It is not observed any more.
     Gone {
         /// Which lock.
-        #[serde(flatten)]
         id: LockId,
         /// How it went.
         ending: Ending,

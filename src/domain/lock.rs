@@ -189,6 +189,7 @@ pub struct Evidence {
 
 /// A lock as observed on the nodes of its group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(from = "super::wire::LockShape")]
 pub struct Lock {
     /// Group and name.
     #[serde(flatten)]

@@ -13,6 +13,7 @@ pub mod lock;
 pub mod outcome;
 pub mod quorum;
 pub mod timestamp;
+mod wire;
 
 pub use act::{Mine, Released};
 pub use board::{Board, Snapshot};

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{Lease, Owner};
 
 /// What a node shows of a lock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Answer {
     /// The key is there.
@@ -46,6 +46,7 @@ impl Answer {
 
 /// One node's answer, with the node's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "super::wire::NodeShape")]
 pub struct NodeAnswer {
     /// The node's name in the configuration.
     pub node: String,
@@ -55,7 +56,7 @@ pub struct NodeAnswer {
 }
 
 /// What an act did on one node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ActOutcome {
     /// The lock was taken there.
@@ -81,6 +82,7 @@ pub enum ActOutcome {
 
 /// What an act did on one node, with the node's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "super::wire::NodeShape")]
 pub struct NodeAct {
     /// The node's name in the configuration.
     pub node: String,

@@ -16,7 +16,7 @@ fn is_about(told: &Told, kind: &str, key: &str) -> bool {
     let key_of = |place: &serde_json::Value| place["key"] == key;
     told.event == "change"
         && told.data["type"] == kind
-        && (key_of(&told.data) || key_of(&told.data["lock"]))
+        && (key_of(&told.data["id"]) || key_of(&told.data["lock"]))
 }
 
 #[tokio::test]

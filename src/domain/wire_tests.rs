@@ -1,0 +1,196 @@
+//! Everything that crosses the wire comes back as it was.
+
+use serde::de::DeserializeOwned;
+
+use super::*;
+use crate::domain::{Fingerprint, Source};
+
+fn survives<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
+    let json = serde_json::to_string(value).unwrap();
+    let back: T = serde_json::from_str(&json).unwrap_or_else(|why| panic!("{why}: {json}"));
+    assert_eq!(&back, value);
+}
+
+fn owner() -> Owner {
+    Owner {
+        fingerprint: Fingerprint::parse("0123456789abcdef").unwrap(),
+        label: Some("web-2".into()),
+        format: Format::Redisson,
+        holds: Some(2),
+    }
+}
+
+fn id() -> LockId {
+    LockId {
+        group: "orders".into(),
+        key: LockKey::new([0xff, b'/', b'%']),
+    }
+}
+
+fn answers() -> Vec<NodeAnswer> {
+    let at = Timestamp::from_millis(5_000);
+    let held = |lease| Answer::Holds {
+        owner: owner(),
+        lease,
+    };
+    [
+        held(Lease::Never),
+        held(Lease::Expires { at, left_ms: 7 }),
+        Answer::Absent,
+        Answer::Unreachable {
+            reason: "connection refused".into(),
+        },
+    ]
+    .into_iter()
+    .map(|answer| NodeAnswer {
+        node: "a".into(),
+        answer,
+    })
+    .collect()
+}
+
+fn acts() -> Vec<NodeAct> {
+    [
+        ActOutcome::Acquired,
+        ActOutcome::Extended,
+        ActOutcome::Released,
+        ActOutcome::NotHeld,
+        ActOutcome::OtherOwner { owner: None },
+        ActOutcome::OtherOwner {
+            owner: Some(owner()),
+        },
+        ActOutcome::Failed {
+            reason: "no answer".into(),
+        },
+    ]
+    .into_iter()
+    .map(|outcome| NodeAct {
+        node: "b".into(),
+        outcome,
+    })
+    .collect()
+}
+
+fn lock() -> Lock {
+    Lock {
+        id: id(),
+        format: Format::ShedLock,
+        mode: Mode::Exclusive,
+        verdict: Verdict::Split,
+        flags: Flag::ALL.to_vec(),
+        owner: None,
+        owners: vec![owner()],
+        lease: Lease::Expires {
+            at: Timestamp::from_millis(9_000),
+            left_ms: 3,
+        },
+        acquired_at: Timestamp::from_millis(1_000),
+        acquired_at_is: AcquiredAt::Claimed,
+        observed_at: Timestamp::from_millis(2_000),
+        nodes: answers(),
+        renewals: Renewals {
+            count: 3,
+            per_minute: Some(6.5),
+            every_ms: Some(9_000),
+            last_at: Some(Timestamp::from_millis(1_500)),
+            source: Source::Poll,
+        },
+        evidence: vec![Evidence {
+            kind: "queue".into(),
+            value: 2,
+            window_ms: 60_000,
+        }],
+    }
+}
+
+#[test]
+fn locks_and_changes_come_back_as_they_were() {
+    survives(&lock());
+    let lock = || Box::new(lock());
+    survives(&Change::Appeared { lock: lock() });
+    survives(&Change::Renewed { lock: lock() });
+    survives(&Change::ChangedHands { lock: lock() });
+    survives(&Change::Updated { lock: lock() });
+    survives(&Change::Gone {
+        id: id(),
+        ending: Ending::Expired,
+        at: Timestamp::from_millis(1),
+    });
+}
+
+#[test]
+fn answers_and_acts_come_back_as_they_were() {
+    survives(&answers());
+    survives(&acts());
+}
+
+#[test]
+fn every_fault_comes_back_as_it_was() {
+    let (detail, nodes) = (String::from("why"), acts());
+    let faults = [
+        Fault::BadRequest {
+            detail: detail.clone(),
+        },
+        Fault::Impossible {
+            field: "ttl_ms".into(),
+            detail: detail.clone(),
+        },
+        Fault::ConfirmRequired { key: id().key },
+        Fault::Forbidden {
+            why: detail.clone(),
+        },
+        Fault::UnknownGroup { group: "x".into() },
+        Fault::NotObserved { nodes: answers() },
+        Fault::Unreachable {
+            reached: 1,
+            asked: 5,
+            quorum: 3,
+            nodes: answers(),
+        },
+        Fault::Held {
+            owner: Some(owner()),
+            lease_ms: Some(5),
+            retry_after_ms: 6,
+            nodes: nodes.clone(),
+        },
+        Fault::NoQuorum {
+            reached: 1,
+            quorum: 3,
+            nodes: nodes.clone(),
+        },
+        Fault::NotHeld {
+            nodes: nodes.clone(),
+        },
+        Fault::NotOwner {
+            nodes: nodes.clone(),
+        },
+        Fault::OwnerChanged {
+            owner: None,
+            nodes: nodes.clone(),
+        },
+        Fault::WrongType {
+            detail: detail.clone(),
+            nodes,
+        },
+        Fault::Unanswered {
+            detail: detail.clone(),
+        },
+        Fault::Internal { detail },
+    ];
+    for fault in faults {
+        assert_eq!(serde_json::to_value(&fault).unwrap()["code"], fault.code());
+        survives(&fault);
+    }
+}
+
+#[test]
+fn what_is_no_change_is_refused() {
+    for json in [
+        r#"{"type":"gone"}"#,
+        r#"{"type":"appeared"}"#,
+        r#"{"type":"sold"}"#,
+        "{}",
+    ] {
+        assert!(serde_json::from_str::<Change>(json).is_err(), "{json}");
+    }
+}
