@@ -113,7 +113,7 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
         }
         chips
     };
-    move || {
+    let shown = move || {
         chips()
             .into_iter()
             .map(|(words, without)| {
@@ -131,5 +131,6 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
                 }.into_any()
             })
             .collect_view()
-    }
+    };
+    view! { {move || shown()} }
 }

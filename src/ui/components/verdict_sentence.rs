@@ -47,7 +47,7 @@ pub fn VerdictSentence(
             }.into_any()
         })
     };
-    move || {
+    let shown = move || {
         match ended.get() {
         Some(gone) => view! {
             <Banner tone=Tone::Unsure>
@@ -66,7 +66,8 @@ pub fn VerdictSentence(
         }
         .into_any(),
     }
-    }
+    };
+    view! { {move || shown()} }
 }
 
 fn told(gone: Gone) -> String {

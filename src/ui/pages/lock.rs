@@ -31,10 +31,11 @@ pub fn LockPage() -> impl IntoView {
                 .with(|search| paths::parse_lock(path, search))
         })
     });
-    move || match id.get() {
+    let shown = move || match id.get() {
         Some(id) => view! { <OneLock id /> }.into_any(),
         None => view! { <NotFoundPage /> }.into_any(),
-    }
+    };
+    view! { {move || shown()} }
 }
 
 #[component]
@@ -122,7 +123,7 @@ fn Sighted(
         })
     };
     let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
-    move || match known.with_untracked(|known| known.lock().cloned()) {
+    let shown = move || match known.with_untracked(|known| known.lock().cloned()) {
         Some(first) if exists.get() => {
             view! { <Shown id=id.clone() known first on_ask /> }.into_any()
         }
@@ -140,7 +141,8 @@ fn Sighted(
             }
             .into_any()
         }
-    }
+    };
+    view! { {move || shown()} }
 }
 
 #[component]
@@ -216,9 +218,10 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
 /// The verdict and the flags that say more.
 #[component]
 fn Marks(lock: Signal<Lock>) -> impl IntoView {
-    move || {
+    let shown = move || {
         let lock = lock.read();
         view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
             .into_any()
-    }
+    };
+    view! { {move || shown()} }
 }

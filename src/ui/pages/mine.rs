@@ -81,7 +81,7 @@ fn NothingIsMine() -> impl IntoView {
 
 #[component]
 fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
-    move || {
+    let shown = move || {
         ended.get().map(|(id, end)| {
             let end = match end {
                 Ok(released) => view! {
@@ -100,5 +100,6 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
                 </section>
             }.into_any()
         })
-    }
+    };
+    view! { {move || shown()} }
 }
