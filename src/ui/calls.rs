@@ -5,15 +5,15 @@
 )]
 
 use leptos::prelude::*;
-use leptos::server_fn::codec::Post;
+use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::{Fault, Fingerprint, LockId, LockKey, Mine, Released};
 
-use super::wire::{Told, Wire};
+use super::wire::Told;
 
 impl FromServerFnError for Fault {
-    type Encoder = Wire;
+    type Encoder = JsonEncoding;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         match error {
@@ -33,14 +33,14 @@ impl FromServerFnError for Fault {
 }
 
 /// The whole board ([`Snapshot`](crate::domain::Snapshot)), and where in the stream of changes it stands.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn board() -> Result<Told, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     Told::of(&state.operations.board())
 }
 
 /// One [`Lock`](crate::domain::Lock) as its nodes show it right now. The name is percent-encoded.
-#[server(name = AskForLock, input = Post<Wire>, output = Post<Wire>)]
+#[server(name = AskForLock, input = Json)]
 pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
@@ -50,7 +50,7 @@ pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn acquire(
     group: String,
     key: LockKey,
@@ -65,35 +65,35 @@ pub async fn acquire(
 }
 
 /// The locks acquired from this console: a list of [`Mine`].
-#[server(name = ListMine, input = Post<Wire>, output = Post<Wire>)]
+#[server(name = ListMine, input = Json)]
 pub async fn mine() -> Result<Told, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     Told::of(&state.operations.mine())
 }
 
 /// Renews a lock acquired here.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<Mine, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     state.operations.extend_mine(&id, ttl_ms).await
 }
 
 /// Releases a lock acquired here.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     state.operations.release_mine(&id).await
 }
 
 /// Hands out the token of a lock acquired here, once.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn take_token(id: LockId) -> Result<String, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
     state.operations.take_token(&id)
 }
 
 /// Releases somebody else's lock, if its owner is still the one that was seen.
-#[server(input = Post<Wire>, output = Post<Wire>)]
+#[server(input = Json)]
 pub async fn force_release(
     id: LockId,
     fingerprint: Fingerprint,

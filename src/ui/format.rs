@@ -100,11 +100,17 @@ pub fn counted(n: usize, noun: &str) -> String {
 }
 
 /// A round trip in milliseconds: `0.38 ms`, `12 ms`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a round trip is a small positive number; formatting floats costs the browser 10 kB"
+)]
 pub fn latency(ms: f64) -> String {
     if ms < 10.0 {
-        format!("{ms:.2} ms")
+        let hundredths = (ms * 100.0).round() as u64;
+        format!("{}.{:02} ms", hundredths / 100, hundredths % 100)
     } else {
-        format!("{ms:.0} ms")
+        format!("{} ms", ms.round() as u64)
     }
 }
 

@@ -1,17 +1,14 @@
-//! JSON between page and server.
-//!
-//! Everything is read by way of [`Value`]: each way of reading costs the browser a copy of the code that reads a lock, and
-//! this makes one of the three that answers, resources and events would need.
+//! JSON between page and server, always read from bytes. Server functions read it that way; if events and resources did it
+//! differently, everything that is read would be compiled again for them, and downloaded.
 
 use leptos::server::codee::{Decoder, Encoder};
-use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Error, Value};
+use serde_json::Error;
 
 use crate::domain::Fault;
 
-/// The codec of server functions and of what the page brings along.
+/// The codec of what a page brings along.
 pub struct Wire;
 
 /// An answer that is read where it is shown, so that loading needs to know one type only.
@@ -20,7 +17,7 @@ pub struct Told(String);
 
 /// Reads JSON.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    serde_json::from_value(serde_json::from_str::<Value>(text)?)
+    serde_json::from_slice(text.as_bytes())
 }
 
 impl Told {
@@ -38,30 +35,6 @@ impl Told {
 fn unreadable(error: Error) -> Fault {
     Fault::Unanswered {
         detail: format!("the answer cannot be read: {error}"),
-    }
-}
-
-impl ContentType for Wire {
-    const CONTENT_TYPE: &'static str = "application/json";
-}
-
-impl FormatType for Wire {
-    const FORMAT_TYPE: Format = Format::Text;
-}
-
-impl<T: Serialize> Encodes<T> for Wire {
-    type Error = Error;
-
-    fn encode(output: &T) -> Result<Bytes, Error> {
-        serde_json::to_vec(output).map(Bytes::from)
-    }
-}
-
-impl<T: DeserializeOwned> Decodes<T> for Wire {
-    type Error = Error;
-
-    fn decode(bytes: Bytes) -> Result<T, Error> {
-        read(&String::from_utf8_lossy(&bytes))
     }
 }
 

@@ -118,7 +118,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         .into_iter()
                         .map(|(name, read_only)| {
                             let words = if read_only { format!("{name} (read-only)") } else { name.clone() };
-                            view! { <option value=name.clone() disabled=read_only selected=name == first>{words}</option> }
+                            view! { <option value=name.clone() disabled=read_only selected=name == first>{words}</option> }.into_any()
                         })
                         .collect_view()}
                 </select>
@@ -162,7 +162,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         on:change=move |event| unit.set(event_target_value(&event))
                     >
                         {UNITS
-                            .map(|(short, long, _)| view! { <option value=short selected=short == "s">{long}</option> })
+                            .map(|(short, long, _)| view! { <option value=short selected=short == "s">{long}</option> }.into_any())
                             .collect_view()}
                     </select>
                 </Field>
@@ -183,11 +183,11 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                     on:input=move |event| label.set(event_target_value(&event))
                 />
             </Field>
-            {move || other().map(|fault| view! { <FaultNotice fault /> })}
+            {move || other().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <div class="flex justify-end gap-2">
                 <Button on_press=move |()| handle.close()>"Cancel"</Button>
                 <Button variant=Variant::Primary submits=true why_not>
-                    {move || if sending.get() { "Asking the nodes…" } else { "Acquire" }}
+                    {move || if sending.get() { "Asking the nodes…".to_owned() } else { "Acquire".to_owned() }}
                 </Button>
             </div>
         </form>

@@ -38,10 +38,10 @@ pub fn Banners() -> impl IntoView {
                                     " and may be wrong by now. The page goes on by itself as soon as the console answers."
                                 </p>
                             </Banner>
-                        }
+                        }.into_any()
                     })
             }}
-            {move || dark.get().into_iter().map(|name| view! { <Dark name /> }).collect_view()}
+            {move || dark.get().into_iter().map(|name| view! { <Dark name /> }.into_any()).collect_view()}
         </div>
     }
 }
@@ -59,7 +59,7 @@ fn age(live: Live, since: crate::domain::Timestamp) -> String {
 fn Dark(name: String) -> impl IntoView {
     let live = Live::expect();
     let group = Memo::new(move |_| live.group(&name));
-    let told = Memo::new(move |_| group.with(|group| group.as_ref().map(tell)));
+    let told = move || group.read().as_ref().map(tell);
     let seen = move || {
         let heard = group.with(|group| {
             group
@@ -79,7 +79,7 @@ fn Dark(name: String) -> impl IntoView {
     };
     view! {
         {move || {
-            told.get()
+            told()
                 .map(|(sentence, reasons)| {
                     view! {
                         <Banner tone=Tone::Alarm>
@@ -87,7 +87,7 @@ fn Dark(name: String) -> impl IntoView {
                             <p>{reasons}</p>
                             <p>{move || seen()}" What happened to them since cannot be told; they may still be held."</p>
                         </Banner>
-                    }
+                    }.into_any()
                 })
         }}
     }

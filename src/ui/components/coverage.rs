@@ -52,7 +52,7 @@ pub fn WhatWasScanned() -> impl IntoView {
                             <li>
                                 {told} <br /> "Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code>
                             </li>
-                        }
+                        }.into_any()
                     })
                     .collect_view()
             }}

@@ -47,7 +47,7 @@ pub fn FaultNotice(
                             "Try again"
                         </Button>
                     </div>
-                }
+                }.into_any()
             })}
         </Banner>
     }
@@ -129,8 +129,8 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         _ => Vec::new(),
     };
     view! {
-        {owner.map(|owner| view! { <p class="mt-1">"Held by " <OwnerName owner /> {lease}</p> })}
-        {(!acts.is_empty()).then(|| view! { <div class="mt-1.5"><NodeActs acts /></div> })}
+        {owner.map(|owner| view! { <p class="mt-1">"Held by " <OwnerName owner /> {lease}</p> }.into_any())}
+        {(!acts.is_empty()).then(|| view! { <div class="mt-1.5"><NodeActs acts /></div> }.into_any())}
         {silent
             .into_iter()
             .filter_map(|node| match node.answer {

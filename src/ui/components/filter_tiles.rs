@@ -80,7 +80,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl 
             stays=true
             class="flex flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
         >
-            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
+            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get().to_string()}</span>
             <span class="text-xs text-muted">{filter.words()}</span>
         </Link>
     }

@@ -69,7 +69,7 @@ pub fn LeaseBar(
         LeaseWords::None => ("none".to_owned(), "text-alarm"),
         LeaseWords::Left(left) => (
             left,
-            if run.with(|run| run.at_risk) {
+            if run.get().at_risk {
                 "text-warn"
             } else {
                 "text-ink"
@@ -81,10 +81,10 @@ pub fn LeaseBar(
     let counts = Memo::new(move |_| {
         !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
     });
-    let left = Memo::new(move |_| run.with(|run| run.percent_left(live.now.get())));
+    let left = move || run.get().percent_left(live.now.get());
     // Which renewal this is, so that each one flashes once and the first sight of a lock does not.
     let renewal = Memo::new(move |before: Option<&(Timestamp, u32)>| {
-        let began = run.with(|run| run.began);
+        let began = run.get().began;
         match before {
             Some((known, count)) if *known == began => (*known, *count),
             Some((_, count)) => (began, count + 1),
@@ -92,7 +92,7 @@ pub fn LeaseBar(
         }
     });
     let fill = move || {
-        let colour = if run.with(|run| run.at_risk) {
+        let colour = if run.get().at_risk {
             "fill-warn"
         } else {
             "fill-held"
@@ -112,9 +112,9 @@ pub fn LeaseBar(
                         view! {
                             <svg class="h-1.5 w-16 grow rounded-full md:max-w-20" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
                                 <rect class="fill-line" width="100" height="6"></rect>
-                                <rect class=fill width=move || left.get() height="6"></rect>
+                                <rect class=fill width=move || left().to_string() height="6"></rect>
                             </svg>
-                        }
+                        }.into_any()
                     })
             }}
             <span class=move || format!("whitespace-nowrap {}", text().1) title="the time left before it expires by itself">

@@ -20,9 +20,9 @@ pub fn LiveIndicator() -> impl IntoView {
     };
     // Spoken only when it changes, not at every tick.
     let spoken = move || match freshness.get() {
-        Freshness::Starting => "",
-        Freshness::Live => "Live",
-        Freshness::Stale(_) => "Not live any more",
+        Freshness::Starting => String::new(),
+        Freshness::Live => "Live".to_owned(),
+        Freshness::Stale(_) => "Not live any more".to_owned(),
     };
     let colour = move || match freshness.get() {
         Freshness::Starting => "fill-faint",

@@ -19,17 +19,31 @@ pub fn LockFacts(
     ended: Signal<Option<Timestamp>>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let run = Memo::new(move |_| lock.with(Run::of));
-    let owners = Memo::new(move |_| lock.with(|lock| lock.owners.clone()));
-    let format = Memo::new(move |_| lock.with(|lock| lock.format));
-    let since = Memo::new(move |_| lock.with(|lock| (lock.acquired_at, lock.acquired_at_is)));
-    let renewals = Memo::new(move |_| lock.with(|lock| lock.renewals.clone()));
-    let evidence = Memo::new(move |_| lock.with(|lock| lock.evidence.clone()));
-    let shared = Memo::new(move |_| lock.with(|lock| lock.mode == Mode::Shared));
-    let gone = Memo::new(move |_| ended.with(Option::is_some));
+    let run = Signal::derive(move || Run::of(&lock.read()));
+    let gone = Signal::derive(move || ended.read().is_some());
     let held = move || {
         let until = ended.get().unwrap_or_else(|| live.now.get());
-        format::clock(u64::try_from(until.since(since.get().0).as_millis()).unwrap_or(u64::MAX))
+        let span = until.since(lock.read().acquired_at).as_millis();
+        format::clock(u64::try_from(span).unwrap_or(u64::MAX))
+    };
+    let owners = move || {
+        let owners = lock.read().owners.clone().into_iter();
+        owners
+            .map(|owner| view! { <OwnerFact owner /> }.into_any())
+            .collect_view()
+    };
+    let format = move || {
+        let lock = lock.read();
+        let shared = if lock.mode == Mode::Shared {
+            ", shared"
+        } else {
+            ""
+        };
+        format!("{}{shared}", lock.format.slug())
+    };
+    let after = move || {
+        let what = lock.read().format.after_release();
+        format!("When somebody else releases it: {what}.")
     };
     view! {
         <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2.5 [&_dd]:min-w-0 [&_dt]:whitespace-nowrap [&_dt]:text-muted">
@@ -39,21 +53,20 @@ pub fn LockFacts(
             </dd>
             <dt>"Held for"</dt>
             <dd>
-                {move || held()} <Note>{move || meaning(since.get())}</Note>
+                {move || held()} <Note>{move || meaning(&lock.read())}</Note>
             </dd>
-            <dt>{move || if owners.with(Vec::len) > 1 { "Owners" } else { "Owner" }}</dt>
-            <dd>{move || owners.get().into_iter().map(|owner| view! { <OwnerFact owner /> }).collect_view()}</dd>
+            <dt>"Owner"</dt>
+            <dd>{move || owners()}</dd>
             <dt>"Renewals"</dt>
             <dd>
-                {move || renewals.with(|renewals| renewed(renewals, live.now.get()))}
-                <Note>{move || renewals.with(|renewals| source(renewals.source))}</Note>
+                {move || renewed(&lock.read().renewals, live.now.get())}
+                <Note>{move || source(lock.read().renewals.source).to_owned()}</Note>
             </dd>
             <dt>"Contention"</dt>
-            <dd>{move || evidence.with(|evidence| contention(evidence))}</dd>
+            <dd>{move || contention(&lock.read().evidence)}</dd>
             <dt>"Format"</dt>
             <dd>
-                {move || format.get().slug()}{move || shared.get().then_some(", shared")}
-                <Note>"When somebody else releases it: "{move || format.get().after_release()}"."</Note>
+                {move || format()} <Note>{move || after()}</Note>
             </dd>
         </dl>
     }
@@ -78,13 +91,13 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
             <bdi>{label}</bdi>
         </span>
         <Note>"fingerprint " <span class="font-mono select-all text-ink">{grouped(&owner.fingerprint)}</span></Note>
-        {holds.map(|holds| view! { <Note>{holds}</Note> })}
+        {holds.map(|holds| view! { <Note>{holds}</Note> }.into_any())}
     }
 }
 
-fn meaning((since, is): (Timestamp, AcquiredAt)) -> String {
-    let at = format::time_of_day(since);
-    match is {
+fn meaning(lock: &Lock) -> String {
+    let at = format::time_of_day(lock.acquired_at);
+    match lock.acquired_at_is {
         AcquiredAt::FirstSeen => format!("first seen at {at}; an earlier start cannot be excluded"),
         AcquiredAt::Claimed => {
             format!("since {at} by the owner's own time stamp: when it asked for the lock")

@@ -1,7 +1,5 @@
 //! A lock's name: what many rows share is dim, the part that differs is bright, and nothing in it is invisible.
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 
 use crate::domain::LockKey;
@@ -41,36 +39,40 @@ pub fn LockName(
             <span class="text-faint">{move || dim().0}</span>
             {move || parts().1}
         </bdi>
-        {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> })}
+        {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> }.into_any())}
     }
     .into_any()
 }
 
-/// How often each beginning of a name occurs among the rows; a beginning ends with `:` or `/`.
+/// What several of the rows begin with, in order; a beginning ends with `:` or `/`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beginnings(BTreeMap<String, u32>);
+pub struct Beginnings(Vec<String>);
 
 impl Beginnings {
-    /// Counts the beginnings of all these names.
+    /// The beginnings that at least two of these names share.
     pub fn of<'a>(keys: impl Iterator<Item = &'a LockKey>) -> Self {
-        let mut counts = BTreeMap::new();
+        let mut all = Vec::new();
         for key in keys {
             let text = key.text();
-            for (at, _) in text.match_indices([':', '/']) {
-                *counts.entry(text[..=at].to_owned()).or_insert(0) += 1;
-            }
+            let ends = text.match_indices([':', '/']);
+            all.extend(ends.map(|(at, _)| text[..=at].to_owned()));
         }
-        counts.retain(|_, count| *count > 1);
-        Self(counts)
+        all.sort_unstable();
+        let shared = all.chunk_by(|a, b| a == b).filter(|same| same.len() > 1);
+        Self(shared.filter_map(|same| same.first().cloned()).collect())
     }
 
     /// How many bytes of this name other names share.
     pub fn shared(&self, key: &LockKey) -> usize {
         let text = key.text();
-        text.rmatch_indices([':', '/'])
-            .map(|(at, _)| at + 1)
-            .find(|end| self.0.contains_key(&text[..*end]))
-            .unwrap_or(0)
+        let ends = text.rmatch_indices([':', '/']).map(|(at, _)| at + 1);
+        let is_shared = |end: &usize| {
+            let beginning = &text[..*end];
+            self.0
+                .binary_search_by(|known| known.as_str().cmp(beginning))
+                .is_ok()
+        };
+        ends.into_iter().find(is_shared).unwrap_or(0)
     }
 }
 

@@ -30,56 +30,52 @@ pub fn LockRow(
         let id = id.clone();
         move |_| live.with_locks(|locks| !locks.contains_key(&id))
     });
-    let now = Memo::new({
+    let lock = Memo::new({
         let id = id.clone();
         move |before: Option<&Lock>| {
             live.lock(&id)
                 .unwrap_or_else(|| before.unwrap_or(&lock).clone())
         }
     });
-    let verdict = Memo::new(move |_| now.with(|lock| lock.verdict));
-    let flags = Memo::new(move |_| now.with(telling_flags));
-    let owners = Memo::new(move |_| now.with(|lock| lock.owners.clone()));
-    let run = Memo::new(move |_| now.with(Run::of));
-    let dots = Memo::new(move |_| now.with(marks));
-    let since = Memo::new(move |_| now.with(|lock| lock.acquired_at));
+    let verdict = move || {
+        if gone.get() {
+            return view! { <Badge>"not observed any more"</Badge> }.into_any();
+        }
+        let lock = lock.read();
+        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
+            .into_any()
+    };
+    let owners = move || {
+        let owners = lock.read().owners.clone().into_iter().enumerate();
+        let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };
+        owners.map(|owner| name(owner).into_any()).collect_view()
+    };
     let held = move || {
-        let span = live.now.get().since(since.get()).as_millis();
+        let span = live.now.get().since(lock.read().acquired_at).as_millis();
         format::clock(u64::try_from(span).unwrap_or(u64::MAX))
     };
     let shared = {
         let key = id.key.clone();
-        Memo::new(move |_| beginnings.with(|beginnings| beginnings.shared(&key)))
+        Signal::derive(move || beginnings.read().shared(&key))
     };
+    let run = Signal::derive(move || Run::of(&lock.read()));
+    let (on_phone, group) = (group.clone(), group);
     view! {
         <tr role="row" class=("is-gone", gone)>
             <td role="cell" class="cell-verdict">
                 <span class="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
-                    {move || match gone.get() {
-                        true => view! { <Badge>"not observed any more"</Badge> }.into_any(),
-                        false => view! { <VerdictBadge verdict=verdict.get() /> <FlagWords flags=flags.get() /> }.into_any(),
-                    }}
+                    {move || verdict()}
                 </span>
             </td>
             <td role="cell" class="cell-lock">
-                {
-                    let group = group.clone();
-                    move || groups.get().then(|| view! { <span class="text-muted md:hidden">{group.clone()} " · "</span> })
-                }
+                {move || groups.get().then(|| view! { <span class="text-muted md:hidden">{on_phone.clone()} " · "</span> }.into_any())}
                 <Link href=paths::lock(&id) class="rounded text-ink underline-offset-2 hover:underline">
                     <LockName key=id.key shared />
                 </Link>
             </td>
-            {move || groups.get().then(|| view! { <td role="cell" class="cell-group text-muted">{group.clone()}</td> })}
+            {move || groups.get().then(|| view! { <td role="cell" class="cell-group text-muted">{group.clone()}</td> }.into_any())}
             <td role="cell" class="cell-owner">
-                {move || {
-                    owners
-                        .get()
-                        .into_iter()
-                        .enumerate()
-                        .map(|(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> })
-                        .collect_view()
-                }}
+                {move || owners()}
             </td>
             <td role="cell" class="cell-lease">
                 <LeaseBar run gone />
@@ -88,7 +84,7 @@ pub fn LockRow(
                 <span class="text-muted md:hidden">"held "</span>
                 {move || held()}
             </td>
-            <td role="cell" class="cell-nodes">{move || view! { <NodeDots marks=dots.get() /> }}</td>
+            <td role="cell" class="cell-nodes">{move || view! { <NodeDots marks=marks(&lock.read()) /> }.into_any()}</td>
         </tr>
     }
 }

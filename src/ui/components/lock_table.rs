@@ -1,7 +1,5 @@
 //! The table of locks: which rows, in which order, and what stands there when there are none.
 
-use std::collections::BTreeSet;
-
 use leptos::ev;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -68,10 +66,11 @@ pub fn LockTable(
     view! {
         <div class="relative rounded-xl border border-line bg-surface shadow-lift">
             <Waiting count=Signal::derive(move || listing.with(|listing| listing.waiting)) />
-            <Show
-                when=move || !is_empty.get()
-                fallback=move || view! { <Nothing query on_acquire /> }
-            >
+            {move || {
+                if is_empty.get() {
+                    return view! { <Nothing query on_acquire /> }.into_any();
+                }
+                view! {
                 <table
                     role="table"
                     aria-label="Locks"
@@ -91,7 +90,7 @@ pub fn LockTable(
                             <Column query sort=Sort::Attention label="Verdict" />
                             <Column query sort=Sort::Key label="Lock" />
                             {move || {
-                                several_groups.get().then(|| view! { <th role="columnheader" scope="col">"Group"</th> })
+                                several_groups.get().then(|| view! { <th role="columnheader" scope="col">"Group"</th> }.into_any())
                             }}
                             <Column query sort=Sort::Owner label="Owner" />
                             <Column query sort=Sort::Lease label="Lease" />
@@ -103,17 +102,21 @@ pub fn LockTable(
                     </thead>
                     <tbody role="rowgroup">
                         <For each=move || listing.with(|listing| listing.ids.clone()) key=LockId::clone let:id>
-                            {live.lock_untracked(&id).map(|lock| view! { <LockRow lock beginnings groups=several_groups /> })}
+                            {live.lock_untracked(&id).map(|lock| view! { <LockRow lock beginnings groups=several_groups /> }.into_any())}
                         </For>
                     </tbody>
                 </table>
-            </Show>
+                }.into_any()
+            }}
         </div>
         <p class="mt-2 text-muted" role="status">
-            {move || listing.with(|listing| {
-                (listing.total > listing.ids.len() && listing.waiting == 0)
-                    .then(|| format!("Showing {} of {}; narrow the search.", listing.ids.len(), listing.total))
-            })}
+            {move || {
+                let listing = listing.read();
+                match listing.total > listing.ids.len() && listing.waiting == 0 {
+                    true => format!("Showing {} of {}; narrow the search.", listing.ids.len(), listing.total),
+                    false => String::new(),
+                }
+            }}
         </p>
     }
 }
@@ -129,9 +132,12 @@ fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Li
             .collect();
         match before {
             Some(before) if holding && before.query == query && !before.ids.is_empty() => {
-                let (new, old): (BTreeSet<_>, BTreeSet<_>) =
-                    (ids.iter().collect(), before.ids.iter().collect());
-                let waiting = new.symmetric_difference(&old).count();
+                let (old, new) = (in_order(&before.ids), in_order(&ids));
+                let missing = |here: &[&LockId], there: &[&LockId]| {
+                    let is_missing = |id: &&&LockId| there.binary_search(id).is_err();
+                    here.iter().filter(is_missing).count()
+                };
+                let waiting = missing(&old, &new) + missing(&new, &old);
                 Listing {
                     query,
                     ids: before.ids.clone(),
@@ -147,6 +153,12 @@ fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Li
             },
         }
     })
+}
+
+fn in_order(ids: &[LockId]) -> Vec<&LockId> {
+    let mut ids: Vec<&LockId> = ids.iter().collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[component]
@@ -176,7 +188,7 @@ fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView 
                 }
             >
                 {label}
-                {move || view! { <Icon sign=sign() /> }}
+                {move || view! { <Icon sign=sign() /> }.into_any()}
             </button>
         </th>
     }
@@ -190,17 +202,15 @@ fn Waiting(#[prop(into)] count: Signal<usize>) -> impl IntoView {
         count => format!("{count} changes wait"),
     };
     view! {
-        <Show when=move || { count.get() > 0 }>
-            <p class="pointer-events-none absolute end-3 -top-3 z-10 rounded-md bg-accent px-2 py-0.5 text-xs font-medium text-on-accent">
-                {move || words()} " until you leave the table"
-            </p>
-        </Show>
+        {move || (count.get() > 0).then(|| view! { <p class="pointer-events-none absolute end-3 -top-3 z-10 rounded-md bg-accent px-2 py-0.5 text-xs font-medium text-on-accent">
+                {words()} " until you leave the table"
+            </p> }.into_any())}
     }
 }
 
 #[component]
 fn Nothing(query: Memo<Query>, on_acquire: Callback<()>) -> impl IntoView {
-    move || {
+    let shown = move || {
         if query.with(Query::is_filtered) {
             let all = query.with(Query::unfiltered);
             view! {
@@ -224,5 +234,6 @@ fn Nothing(query: Memo<Query>, on_acquire: Callback<()>) -> impl IntoView {
             }
             .into_any()
         }
-    }
+    };
+    view! { {move || shown()} }
 }

@@ -34,22 +34,21 @@ pub fn MineCard(
     let busy = RwSignal::new(None::<&'static str>);
     let fault = RwSignal::new(None::<Fault>);
 
-    let run = Memo::new(move |_| {
-        held.with(|mine| {
-            let now = mine.acquired_at;
-            let began = mine
-                .expires_at
-                .plus_millis(-i64::try_from(mine.ttl_ms).unwrap_or(0))
-                .max(mine.acquired_at);
-            Run {
-                lease: Lease::until(mine.expires_at, now),
-                began,
-                outlives: false,
-                at_risk: false,
-            }
-        })
+    let run = Signal::derive(move || {
+        let mine = held.read();
+        let now = mine.acquired_at;
+        let began = mine
+            .expires_at
+            .plus_millis(-i64::try_from(mine.ttl_ms).unwrap_or(0))
+            .max(mine.acquired_at);
+        Run {
+            lease: Lease::until(mine.expires_at, now),
+            began,
+            outlives: false,
+            at_risk: false,
+        }
     });
-    let is_over = Memo::new(move |_| held.with(|mine| mine.expires_at <= live.now.get()));
+    let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get());
     let seen = {
         let (id, fingerprint) = (id.clone(), fingerprint.clone());
         Memo::new(move |_| match live.lock(&id) {
@@ -121,7 +120,7 @@ pub fn MineCard(
         }
     };
     let (path, key, group) = (paths::lock(&id), id.key.clone(), id.group.clone());
-    let every = move || held.with(|mine| format::span(mine.ttl_ms));
+    let every = move || format::span(held.read().ttl_ms);
     view! {
         <article class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift">
             <header class="flex flex-wrap items-baseline justify-between gap-x-4 gap-y-1">
@@ -144,12 +143,12 @@ pub fn MineCard(
                             <p class="text-alarm">
                                 "Its lease is over: do not rely on it any more. Extending it works only if no node lost it."
                             </p>
-                        }
+                        }.into_any()
                     })
             }}
             <p class="text-muted">
                 "Taken for "{move || every()}", "
-                <span class=move || seen.get().map_or("", |(_, tone)| tone.text())>{move || seen.get().map(|(words, _)| words)}</span>
+                <span class=move || seen.get().map_or("", |(_, tone)| tone.text())>{move || seen.get().map(|(words, _)| words).unwrap_or_default()}</span>
                 ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
             </p>
             <div class="flex flex-wrap items-center gap-2">
@@ -161,10 +160,10 @@ pub fn MineCard(
                 </Button>
                 <CopyToken id available=token_available />
             </div>
-            {move || fault.get().map(|fault| view! { <FaultNotice fault /> })}
+            {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <details>
                 <summary class="text-muted">"What the nodes did"</summary>
-                <div class="mt-1.5">{move || view! { <NodeActs acts=held.with(|mine| mine.nodes.clone()) /> }}</div>
+                <div class="mt-1.5">{move || view! { <NodeActs acts=held.read().nodes.clone() /> }.into_any()}</div>
             </details>
         </article>
     }

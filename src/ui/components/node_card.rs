@@ -16,12 +16,12 @@ pub fn NodeCard(
     node: Signal<NodeView>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let state = Memo::new(move |_| node.with(|node| node.state));
-    let name = Memo::new(move |_| node.with(|node| node.name.clone()));
-    let address = Memo::new(move |_| node.with(|node| node.address.clone()));
-    let wrong = Memo::new(move |_| node.with(trouble));
-    let replica = Memo::new(move |_| node.with(|node| node.role == Some(Role::Replica)));
-    let facts = move || node.with(|node| facts(node, live.now.get()));
+    let state = move || node.read().state;
+    let name = Signal::derive(move || node.read().name.clone());
+    let address = Signal::derive(move || node.read().address.clone());
+    let wrong = move || trouble(&node.read());
+    let replica = move || node.read().role == Some(Role::Replica);
+    let facts = move || facts(&node.read(), live.now.get());
     view! {
         <article class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=name>
             <header class="flex items-baseline justify-between gap-3">
@@ -32,30 +32,28 @@ pub fn NodeCard(
                     </p>
                 </div>
                 {move || {
-                    let state = state.get();
+                    let state = state();
                     view! {
                         <span class=format!("inline-flex items-center gap-1.5 font-medium {}", state_tone(state).text())>
                             <StateDot state />
                             {state.slug()}
                         </span>
-                    }
+                    }.into_any()
                 }}
             </header>
-            {move || wrong.get().map(|why| view! { <Banner tone=state_tone(state.get()) announced=false>{why}</Banner> })}
+            {move || wrong().map(|why| view! { <Banner tone=state_tone(state()) announced=false>{why}</Banner> }.into_any())}
             {move || {
-                replica
-                    .get()
-                    .then(|| {
+                replica().then(|| {
                         view! {
                             <Banner tone=Tone::Warn announced=false>
                                 "This server is a replica: it follows a primary and cannot vote. Name the primary in the configuration."
                             </Banner>
-                        }
+                        }.into_any()
                     })
             }}
             <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted">
                 {move || {
-                    facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }).collect_view()
+                    facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any()).collect_view()
                 }}
             </dl>
         </article>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::node_dots::{Dot, Mark};
 use super::owner_name::OwnerName;
-use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
+use crate::domain::{Answer, Format, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 
@@ -38,12 +38,12 @@ pub fn NodeMatrix(
                 <thead>
                     <tr>
                         {["Node", "Answer", "Owner", "Lease", "Clock", "Restarted", "Ping"]
-                            .map(|title| view! { <th scope="col" class=head>{title}</th> })
+                            .map(|title| view! { <th scope="col" class=head>{title}</th> }.into_any())
                             .collect_view()}
                     </tr>
                 </thead>
                 <tbody>
-                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
+                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }.into_any()).collect_view()}
                 </tbody>
             </table>
         </div>
@@ -53,78 +53,62 @@ pub fn NodeMatrix(
 #[component]
 fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -> impl IntoView {
     let live = Live::expect();
-    let answer = Memo::new({
-        let name = name.clone();
-        move |_| lock.with(|lock| lock.nodes.iter().find(|node| node.node == name).cloned())
-    });
-    let main =
-        Memo::new(move |_| lock.with(|lock| lock.owner.as_ref().or(lock.owners.first()).cloned()));
-    let outlives =
-        Memo::new(move |_| lock.with(|lock| lock.format == crate::domain::Format::LegacyTimestamp));
-    let node = Memo::new({
-        let name = name.clone();
-        move |_| {
-            group.with(|group| {
-                group
-                    .as_ref()?
-                    .nodes
-                    .iter()
-                    .find(|node| node.name == name)
-                    .cloned()
-            })
-        }
-    });
-    let owner = Memo::new(move |_| answer.with(|answer| answer.as_ref()?.answer.owner().cloned()));
-    let said = Memo::new(move |_| {
-        answer.with(|answer| main.with(|main| said(answer.as_ref(), main.as_ref())))
-    });
-    let lease =
-        move || answer.with(|answer| lease_words(answer.as_ref(), outlives.get(), live.now.get()));
-    let skew = move || of(node, |node| node.clock_skew_ms.map(format::skew));
-    let restarted = move || {
-        of(node, |node| {
-            node.restarted_at.map(|at| format::ago(at, live.now.get()))
-        })
+    let name = StoredValue::new(name);
+    let answer = move |lock: &Lock| {
+        let find = |name: &String| lock.nodes.iter().find(|node| node.node == *name).cloned();
+        name.with_value(find)
     };
-    let ping = move || of(node, |node| node.latency_ms.map(format::latency));
+    let said = move || {
+        let lock = lock.read();
+        let (mark, words) = said(&answer(&lock)?, lock.owner.as_ref().or(lock.owners.first()));
+        Some(
+            view! {
+                <span class="inline-flex items-center gap-1.5">
+                    <Dot mark />
+                    {words}
+                </span>
+            }
+            .into_any(),
+        )
+    };
+    let owner = move || {
+        let owner = answer(&lock.read())?.answer.owner().cloned()?;
+        Some(view! { <OwnerName owner /> }.into_any())
+    };
+    let lease = move || {
+        let lock = lock.read();
+        let outlives = lock.format == Format::LegacyTimestamp;
+        lease_words(answer(&lock).as_ref(), outlives, live.now.get())
+    };
+    let figure = move |tell: fn(&NodeView, Timestamp) -> Option<String>| {
+        let group = group.read();
+        let nodes = group.iter().flat_map(|group| &group.nodes);
+        let mut here = nodes.filter(|node| name.with_value(|name| node.name == *name));
+        let told = here.next().and_then(|node| tell(node, live.now.get()));
+        told.unwrap_or_else(|| "–".to_owned())
+    };
     view! {
         <tr class="[&_td]:whitespace-nowrap">
-            <td class="font-medium">{name}</td>
+            <td class="font-medium">{name.get_value()}</td>
             <td>
-                {move || {
-                    said.get()
-                        .map(|(mark, words)| {
-                            view! {
-                                <span class="inline-flex items-center gap-1.5">
-                                    <Dot mark />
-                                    {words}
-                                </span>
-                            }
-                        })
-                }}
+                {move || said()}
             </td>
-            <td>{move || owner.get().map(|owner| view! { <OwnerName owner /> })}</td>
+            <td>{move || owner()}</td>
             <td>{move || lease()}</td>
-            <td>{move || skew()}</td>
-            <td>{move || restarted()}</td>
-            <td>{move || ping()}</td>
+            <td>{move || figure(|node, _| node.clock_skew_ms.map(format::skew))}</td>
+            <td>{move || figure(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}</td>
+            <td>{move || figure(|node, _| node.latency_ms.map(format::latency))}</td>
         </tr>
     }
 }
 
-fn of(node: Memo<Option<NodeView>>, figure: impl Fn(&NodeView) -> Option<String>) -> String {
-    node.with(|node| node.as_ref().and_then(figure))
-        .unwrap_or_else(|| "–".to_owned())
-}
-
-fn said(answer: Option<&NodeAnswer>, owner: Option<&Owner>) -> Option<(Mark, String)> {
-    let node = answer?;
+fn said(node: &NodeAnswer, owner: Option<&Owner>) -> (Mark, String) {
     let mark = Mark::of(node, owner);
     let words = match &node.answer {
         Answer::Unreachable { reason } => format!("unreachable ({reason})"),
         Answer::Holds { .. } | Answer::Absent => mark.words().to_owned(),
     };
-    Some((mark, words))
+    (mark, words)
 }
 
 fn lease_words(answer: Option<&NodeAnswer>, outlives: bool, now: Timestamp) -> String {

@@ -22,7 +22,7 @@ pub fn NodeStrips() -> impl IntoView {
     });
     view! {
         <div class="flex flex-col gap-1">
-            {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }).collect_view()}
+            {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }.into_any()).collect_view()}
         </div>
     }
 }
@@ -34,13 +34,15 @@ fn NodeStrip(name: String) -> impl IntoView {
         let name = name.clone();
         move |_| live.group(&name)
     });
-    let about = Memo::new(move |_| {
-        group.with(|group| {
-            group
-                .as_ref()
-                .map(|group| (group.environment, quorum(group)))
-        })
-    });
+    let about = move || {
+        let group = group.read();
+        let group = group.as_ref()?;
+        let words = quorum(group);
+        Some(
+            view! { <EnvironmentBadge environment=group.environment /> <span>{words}</span> }
+                .into_any(),
+        )
+    };
     let nodes = Memo::new(move |_| {
         group.with(|group| {
             let nodes = group.iter().flat_map(|group| &group.nodes);
@@ -50,20 +52,17 @@ fn NodeStrip(name: String) -> impl IntoView {
         })
     });
     let seen = move || {
-        let now = live.now.get();
-        group.with(|group| {
-            group
-                .as_ref()
-                .map(|group| coverage::sentence(&group.coverage, now))
-        })
+        let seen = group
+            .read()
+            .as_ref()
+            .map(|group| coverage::sentence(&group.coverage, live.now.get()));
+        seen.unwrap_or_default()
     };
     view! {
         <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
             <span class="inline-flex items-center gap-2">
                 <span class="font-medium text-ink">{name}</span>
-                {move || {
-                    about.get().map(|(environment, quorum)| view! { <EnvironmentBadge environment /> <span>{quorum}</span> })
-                }}
+                {move || about()}
             </span>
             <ul aria-label="Nodes" class="flex flex-wrap items-center gap-x-3">
                 {move || {
@@ -80,12 +79,12 @@ fn NodeStrip(name: String) -> impl IntoView {
                                             view! {
                                                 <span class=state_tone(state).text()>
                                                     {state.slug()} " "
-                                                    {move || since.map(|since| format::clock(elapsed(live, since)))}
+                                                    {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
                                                 </span>
-                                            }
+                                            }.into_any()
                                         })}
                                 </li>
-                            }
+                            }.into_any()
                         })
                         .collect_view()
                 }}

@@ -31,7 +31,7 @@ pub fn OwnerName(
         .map(|holds| format!(" ×{holds}"));
     view! {
         <span class="whitespace-nowrap" title=title>
-            {label.map(|label| view! { <bdi>{label}</bdi> " " })}
+            {label.map(|label| view! { <bdi>{label}</bdi> " " }.into_any())}
             <span class="font-mono text-xs text-muted">{short}"…"</span>
             {holds}
         </span>

@@ -52,15 +52,21 @@ pub fn ScriptBox(
 }
 
 fn curl(origin: &str, id: &LockId, fingerprint: &Fingerprint, production: bool) -> String {
-    let mut body = serde_json::json!({ "fingerprint": fingerprint.as_str(), "reason": "WHY" });
-    if production {
-        body["confirm"] = id.key.text().into();
-    }
-    let body = quoted(&body.to_string());
+    let confirm = match production {
+        true => format!(",\"confirm\":{}", json(&id.key.text())),
+        false => String::new(),
+    };
+    let body = format!("{{\"fingerprint\":\"{fingerprint}\",\"reason\":\"WHY\"{confirm}}}");
+    let body = quoted(&body);
     format!(
         "curl -X POST {origin}{} \\\n  -H 'content-type: application/json' \\\n  -d {body}",
         paths::force_release(id)
     )
+}
+
+/// A text as JSON.
+fn json(text: &str) -> String {
+    serde_json::to_string(text).expect("text can always be written as JSON")
 }
 
 /// A text as one word for a POSIX shell.

@@ -39,7 +39,7 @@ pub fn SearchBar(
             .into_iter()
             .filter(|(name, _)| !matches!(*name, "q" | "group"));
         fields
-            .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
+            .map(|(name, value)| view! { <input type="hidden" name=name value=value /> }.into_any())
             .collect_view()
     };
     view! {
@@ -87,7 +87,7 @@ pub fn SearchBar(
                                     })
                                     .collect_view()}
                             </select>
-                        }
+                        }.into_any()
                     })
             }}
             {move || hidden()}
@@ -113,7 +113,7 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
         }
         chips
     };
-    move || {
+    let shown = move || {
         chips()
             .into_iter()
             .map(|(words, without)| {
@@ -128,8 +128,9 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
                         <span class="sr-only">", take this filter off"</span>
                         <Icon sign=Sign::Cross />
                     </Link>
-                }
+                }.into_any()
             })
             .collect_view()
-    }
+    };
+    view! { {move || shown()} }
 }

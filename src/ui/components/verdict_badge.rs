@@ -58,7 +58,7 @@ pub fn FlagWords(
 ) -> impl IntoView {
     flags
         .into_iter()
-        .map(|flag| view! { <Badge tone=flag_tone(flag) title=explain(flag)>{flag.slug().replace('-', " ")}</Badge> })
+        .map(|flag| view! { <Badge tone=flag_tone(flag) title=explain(flag)>{flag.slug().replace('-', " ")}</Badge> }.into_any())
         .collect_view()
 }
 

@@ -24,12 +24,16 @@ pub fn VerdictSentence(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sentence = Memo::new(move |_| lock.with(Lock::sentence));
-    let seen_at = Memo::new(move |_| match is_followed.get() {
-        true => lock.with(|lock| live.seen_at(lock)),
-        false => lock.with(|lock| lock.observed_at),
-    });
-    let observed = move || format!("observed {}", format::ago(seen_at.get(), live.now.get()));
+    let sentence = move || lock.read().sentence();
+    let observed = move || {
+        let lock = lock.read();
+        let seen_at = if is_followed.get() {
+            live.seen_at(&lock)
+        } else {
+            lock.observed_at
+        };
+        format!("observed {}", format::ago(seen_at, live.now.get()))
+    };
     let loose = move || {
         (!is_followed.get()).then(|| {
             view! {
@@ -40,10 +44,10 @@ pub fn VerdictSentence(
                         "Ask again"
                     </Button>
                 </p>
-            }
+            }.into_any()
         })
     };
-    move || {
+    let shown = move || {
         match ended.get() {
         Some(gone) => view! {
             <Banner tone=Tone::Unsure>
@@ -56,13 +60,14 @@ pub fn VerdictSentence(
         .into_any(),
         None => view! {
             <p class="text-base">
-                {sentence} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
             {move || loose()}
         }
         .into_any(),
     }
-    }
+    };
+    view! { {move || shown()} }
 }
 
 fn told(gone: Gone) -> String {

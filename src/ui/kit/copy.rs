@@ -36,9 +36,9 @@ pub fn CopyButton(
             </Button>
             <span role="status" class="text-xs text-muted">
                 {move || match said.get() {
-                    None => "",
-                    Some(true) => "copied",
-                    Some(false) => "this browser does not let the page copy",
+                    None => String::new(),
+                    Some(true) => "copied".to_owned(),
+                    Some(false) => "this browser does not let the page copy".to_owned(),
                 }}
             </span>
         </span>

@@ -26,10 +26,11 @@ pub fn Dialog(
     /// What is inside, given the handle that closes it.
     children: Callback<DialogHandle, AnyView>,
 ) -> impl IntoView {
-    move || {
+    let shown = move || {
         open.get()
-            .then(|| view! { <Opened open labelled_by children /> })
-    }
+            .then(|| view! { <Opened open labelled_by children /> }.into_any())
+    };
+    view! { {move || shown()} }
 }
 
 #[component]

@@ -99,7 +99,7 @@ pub fn Icon(
             stroke-linejoin="round"
             aria-hidden="true"
         >
-            {sign.paths().iter().map(|d| view! { <path d=*d></path> }).collect_view()}
+            {sign.paths().iter().map(|d| view! { <path d=*d></path> }.into_any()).collect_view()}
         </svg>
     }
 }

@@ -44,7 +44,8 @@ pub struct Live {
     /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
     pub now: RwSignal<Timestamp>,
     board: StoredValue<Board>,
-    gone: StoredValue<BTreeMap<LockId, Gone>>,
+    /// The endings that were seen, the latest last.
+    gone: StoredValue<Vec<(LockId, Gone)>>,
     locks_changed: RwSignal<u32>,
     groups_changed: RwSignal<u32>,
     position: RwSignal<Option<String>>,
@@ -59,7 +60,7 @@ impl Live {
             first: Loading::new(calls::board),
             now: RwSignal::new(Timestamp::from_millis(0)),
             board: StoredValue::new(Board::default()),
-            gone: StoredValue::new(BTreeMap::new()),
+            gone: StoredValue::new(Vec::new()),
             locks_changed: RwSignal::new(0),
             groups_changed: RwSignal::new(0),
             position: RwSignal::new(None),
@@ -124,7 +125,10 @@ impl Live {
     /// How a lock left the board, if it was seen leaving; tracks every change of locks.
     pub fn ending(self, id: &LockId) -> Option<Gone> {
         self.locks_changed.track();
-        self.gone.with_value(|gone| gone.get(id).copied())
+        self.gone.with_value(|gone| {
+            let ending = gone.iter().rfind(|(known, _)| known == id);
+            ending.map(|(_, gone)| *gone)
+        })
     }
 
     /// How far what is on screen can be trusted to be now.
@@ -230,16 +234,8 @@ impl Live {
     fn remember(self, endings: Vec<(LockId, Gone)>) {
         self.gone.update_value(|gone| {
             gone.extend(endings);
-            while gone.len() > ENDINGS_KEPT {
-                let Some(oldest) = gone
-                    .iter()
-                    .min_by_key(|(_, gone)| gone.at)
-                    .map(|(id, _)| id.clone())
-                else {
-                    break;
-                };
-                gone.remove(&oldest);
-            }
+            let surplus = gone.len().saturating_sub(ENDINGS_KEPT);
+            gone.drain(..surplus);
         });
     }
 }

@@ -31,10 +31,11 @@ pub fn LockPage() -> impl IntoView {
                 .with(|search| paths::parse_lock(path, search))
         })
     });
-    move || match id.get() {
+    let shown = move || match id.get() {
         Some(id) => view! { <OneLock id /> }.into_any(),
         None => view! { <NotFoundPage /> }.into_any(),
-    }
+    };
+    view! { {move || shown()} }
 }
 
 #[component]
@@ -122,7 +123,7 @@ fn Sighted(
         })
     };
     let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
-    move || match known.with_untracked(|known| known.lock().cloned()) {
+    let shown = move || match known.with_untracked(|known| known.lock().cloned()) {
         Some(first) if exists.get() => {
             view! { <Shown id=id.clone() known first on_ask /> }.into_any()
         }
@@ -136,11 +137,12 @@ fn Sighted(
             };
             view! {
                 <Heading id=id.clone() lock=None />
-                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
+                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
             }
             .into_any()
         }
-    }
+    };
+    view! { {move || shown()} }
 }
 
 #[component]
@@ -155,8 +157,8 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
             </h1>
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
-                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> })}
-                {lock.map(|lock| view! { <Marks lock /> })}
+                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
+                {lock.map(|lock| view! { <Marks lock /> }.into_any())}
             </p>
         </div>
     }
@@ -216,7 +218,10 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
 /// The verdict and the flags that say more.
 #[component]
 fn Marks(lock: Signal<Lock>) -> impl IntoView {
-    let verdict = Memo::new(move |_| lock.with(|lock| lock.verdict));
-    let flags = Memo::new(move |_| lock.with(telling_flags));
-    move || view! { <VerdictBadge verdict=verdict.get() /> <FlagWords flags=flags.get() /> }
+    let shown = move || {
+        let lock = lock.read();
+        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
+            .into_any()
+    };
+    view! { {move || shown()} }
 }

@@ -37,7 +37,7 @@ pub fn MinePage() -> impl IntoView {
         view! {
             <HowItEnded ended />
             {move || {
-                list.with(|list| list.as_ref().is_none_or(Vec::is_empty)).then(|| view! { <NothingIsMine /> })
+                list.with(|list| list.as_ref().is_none_or(Vec::is_empty)).then(|| view! { <NothingIsMine /> }.into_any())
             }}
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
@@ -81,7 +81,7 @@ fn NothingIsMine() -> impl IntoView {
 
 #[component]
 fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
-    move || {
+    let shown = move || {
         ended.get().map(|(id, end)| {
             let end = match end {
                 Ok(released) => view! {
@@ -98,7 +98,8 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
                     </p>
                     {end}
                 </section>
-            }
+            }.into_any()
         })
-    }
+    };
+    view! { {move || shown()} }
 }

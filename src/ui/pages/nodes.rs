@@ -29,7 +29,7 @@ pub fn NodesPage() -> impl IntoView {
         <h1 class="sr-only">"Nodes"</h1>
         <OnBoard>
             <div class="flex flex-col gap-8">
-                {move || names.get().into_iter().map(|name| view! { <Group name /> }).collect_view()}
+                {move || names.get().into_iter().map(|name| view! { <Group name /> }.into_any()).collect_view()}
             </div>
         </OnBoard>
     }
@@ -42,18 +42,18 @@ fn Group(name: String) -> impl IntoView {
         let name = name.clone();
         move |_| live.group(&name)
     });
-    let about = Memo::new(move |_| {
-        group.with(|group| {
-            let group = group.as_ref()?;
-            Some((
-                group.environment,
-                quorum(group),
-                group.nodes_up(),
-                group.nodes.len(),
-                group.read_only,
-            ))
-        })
-    });
+    let about = move || {
+        let group = group.read();
+        let group = group.as_ref()?;
+        let (up, all) = (group.nodes_up(), group.nodes.len());
+        let words = format!("{}, {up} of {all} up", quorum(group));
+        let read_only = group.read_only.then(|| {
+            view! { <Badge title="acts are refused by the configuration">"read-only"</Badge> }
+                .into_any()
+        });
+        let environment = group.environment;
+        Some(view! { <EnvironmentBadge environment /> {read_only} <span class="text-muted">{words}</span> }.into_any())
+    };
     let nodes = Memo::new(move |_| {
         group.with(|group| {
             group
@@ -63,55 +63,39 @@ fn Group(name: String) -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
-    let patterns = Memo::new(move |_| {
-        group.with(|group| {
-            group
-                .as_ref()
-                .map(|group| group.coverage.patterns.join("  "))
-                .unwrap_or_default()
-        })
-    });
-    let seen = move || {
-        group.with(|group| {
-            group
-                .as_ref()
-                .map(|group| coverage::sentence(&group.coverage, live.now.get()))
-        })
+    let patterns = move || {
+        let group = group.read();
+        group
+            .as_ref()
+            .map(|group| group.coverage.patterns.join("  "))
+            .unwrap_or_default()
     };
-    let reached = move || {
-        group.with(|group| {
-            let group = group.as_ref()?;
-            let over = format::counted(group.coverage.nodes_reached as usize, "node");
-            Some(format!(
-                ", over {over}, {} matched",
-                format::count(group.coverage.keys_matched)
-            ))
-        })
+    let seen = move || {
+        let group = group.read();
+        let Some(coverage) = group.as_ref().map(|group| &group.coverage) else {
+            return String::new();
+        };
+        let over = format::counted(coverage.nodes_reached as usize, "node");
+        let matched = format::count(coverage.keys_matched);
+        format!(
+            "{}, over {over}, {matched} matched",
+            coverage::sentence(coverage, live.now.get())
+        )
     };
     view! {
         <section class="flex flex-col gap-3" aria-label=name.clone()>
             <header class="flex flex-wrap items-center gap-x-3 gap-y-1">
                 <h2 class="text-lg font-semibold">{name.clone()}</h2>
-                {move || {
-                    about
-                        .get()
-                        .map(|(environment, quorum, up, all, read_only)| {
-                            view! {
-                                <EnvironmentBadge environment />
-                                {read_only.then(|| view! { <Badge title="acts are refused by the configuration">"read-only"</Badge> })}
-                                <span class="text-muted">{quorum}", "{up}" of "{all}" up"</span>
-                            }
-                        })
-                }}
-                <span class="text-muted">{move || seen()}{move || reached()}</span>
+                {move || about()}
+                <span class="text-muted">{move || seen()}</span>
             </header>
             <div class="grid gap-3 sm:grid-cols-2 xl:grid-cols-3">
                 {move || {
                     let cards = nodes.get().into_iter().filter_map(|name| node(group, name));
-                    cards.map(|node| view! { <NodeCard node /> }).collect_view()
+                    cards.map(|node| view! { <NodeCard node /> }.into_any()).collect_view()
                 }}
             </div>
-            <p class="text-muted">"Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code></p>
+            <p class="text-muted">"Patterns: " <code class="font-mono wrap-anywhere text-ink">{move || patterns()}</code></p>
         </section>
     }
 }

@@ -19,26 +19,29 @@ pub fn ReleaseFacts(
     fingerprint: Signal<Fingerprint>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let owner = Memo::new(move |_| {
-        lock.with(|lock| {
-            let label = lock
-                .owners
-                .iter()
-                .find(|owner| fingerprint.with(|wanted| owner.fingerprint == *wanted));
-            label
-                .and_then(|owner| owner.label.as_deref().map(format::visible))
-                .unwrap_or_else(|| "no readable part".to_owned())
-        })
-    });
-    let held = move || {
-        let since = lock.with(|lock| lock.acquired_at);
-        format::clock(u64::try_from(live.now.get().since(since).as_millis()).unwrap_or(u64::MAX))
+    let owner = move || {
+        let lock = lock.read();
+        let fingerprint = fingerprint.read();
+        let owner = lock
+            .owners
+            .iter()
+            .find(|owner| owner.fingerprint == *fingerprint);
+        let label = owner.and_then(|owner| owner.label.as_deref().map(format::visible));
+        label.unwrap_or_else(|| "no readable part".to_owned())
     };
-    let renewals = move || lock.with(|lock| renewed(&lock.renewals, live.now.get()));
+    let held = move || {
+        let (lock, now) = (lock.read(), live.now.get());
+        let span = u64::try_from(now.since(lock.acquired_at).as_millis()).unwrap_or(u64::MAX);
+        format!(
+            "{}; renewals: {}",
+            format::clock(span),
+            renewed(&lock.renewals, now)
+        )
+    };
     let ends = move || {
-        let (lease, outlives) =
-            lock.with(|lock| (lock.lease, lock.format == Format::LegacyTimestamp));
-        match format::lease(lease, outlives, live.now.get()) {
+        let lock = lock.read();
+        let outlives = lock.format == Format::LegacyTimestamp;
+        match format::lease(lock.lease, outlives, live.now.get()) {
             LeaseWords::None => "does not expire by itself".to_owned(),
             LeaseWords::Left(left) => format!("expires by itself in {left}"),
             LeaseWords::Over => "its lease is over; it should be gone any moment".to_owned(),
@@ -47,21 +50,24 @@ pub fn ReleaseFacts(
             }
         }
     };
-    let library = Memo::new(move |_| lock.with(|lock| lock.format));
+    let library = move || {
+        let format = lock.read().format;
+        format!("{}: {}", format.slug(), format.after_release())
+    };
     view! {
         <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted">
             <dt>"Owner"</dt>
             <dd>
-                <bdi>{owner}</bdi>
+                <bdi>{move || owner()}</bdi>
             </dd>
             <dt>"Fingerprint"</dt>
-            <dd class="font-mono select-all">{move || fingerprint.with(grouped)}</dd>
+            <dd class="font-mono select-all">{move || grouped(&fingerprint.read())}</dd>
             <dt>"Held for"</dt>
-            <dd>{move || held()}"; renewals: "{move || renewals()}</dd>
+            <dd>{move || held()}</dd>
             <dt>"Lease"</dt>
             <dd class="font-medium">{move || ends()}</dd>
             <dt>"This library"</dt>
-            <dd>{move || library.get().slug()}": "{move || library.get().after_release()}</dd>
+            <dd>{move || library()}</dd>
         </dl>
     }
 }

@@ -70,7 +70,7 @@ pub fn ReleaseForm(
                 .then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint)))
         })
     };
-    let obstacle = Memo::new(move |_| standing.get().why_not(live.now.get()));
+    let obstacle = move || standing.read().why_not(live.now.get());
     let why_not = Signal::derive(move || {
         let confirmed = confirmation.with(|wanted| {
             wanted
@@ -79,7 +79,7 @@ pub fn ReleaseForm(
         });
         if sending.get() {
             Some("The nodes are being asked".to_owned())
-        } else if let Some(why) = obstacle.get() {
+        } else if let Some(why) = obstacle() {
             Some(why)
         } else if reason.with(|reason| reason.trim().is_empty()) {
             Some("Give a reason first: it is written down with the act".to_owned())
@@ -168,11 +168,11 @@ pub fn ReleaseForm(
                                             />
                                             <OwnerName owner />
                                         </label>
-                                    }
+                                    }.into_any()
                                 })
                                 .collect_view()}
                         </fieldset>
-                    }
+                    }.into_any()
                 })}
             <ReleaseFacts lock=current fingerprint />
             <Banner tone=Tone::Warn announced=false>
@@ -207,35 +207,36 @@ pub fn ReleaseForm(
                                 />
                             </Field>
                             {(copyable && wanted.hint.is_empty() && (name.chars().count() > 40 || !name.is_ascii()))
-                                .then(|| view! { <CopyButton text=name label="Copy the name" /> })}
-                        }
+                                .then(|| view! { <CopyButton text=name label="Copy the name" /> }.into_any())}
+                        }.into_any()
                     })
             }}
             <div class="empty:hidden">
                 {move || {
-                    obstacle
-                        .get()
-                        .map(|why| {
+                    obstacle().map(|why| {
                             view! {
                                 <Banner tone=Tone::Alarm announced=false>
                                     <p class="font-semibold">{why}</p>
                                     <p>"Nothing was done. Close this and look again before you decide."</p>
                                 </Banner>
-                            }
+                            }.into_any()
                         })
                 }}
                 <span class="sr-only" role="alert">
-                    {move || matches!(standing.get(), Standing::Changed { .. }).then_some("The owner changed")}
-                    {move || matches!(standing.get(), Standing::Gone(_)).then_some("The lock is not observed any more")}
+                    {move || match *standing.read() {
+                        Standing::AsSeen => String::new(),
+                        Standing::Changed { .. } => "The owner changed".to_owned(),
+                        Standing::Gone(_) => "The lock is not observed any more".to_owned(),
+                    }}
                 </span>
             </div>
-            {move || fault.get().map(|fault| view! { <FaultNotice fault /> })}
+            {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <div class="flex justify-end gap-2">
                 <Button autofocus=true on_press=move |()| handle.close()>
                     "Cancel"
                 </Button>
                 <Button variant=Variant::Danger submits=true why_not>
-                    {move || if sending.get() { "Asking the nodes…" } else { "Release" }}
+                    {move || if sending.get() { "Asking the nodes…".to_owned() } else { "Release".to_owned() }}
                 </Button>
             </div>
         </form>
