@@ -11,7 +11,8 @@ const TILES: [(Only, Tone); 9] = [
     (Only::Everything, Tone::Plain),
     (Only::Attention, Tone::Alarm),
     (Only::Verdict(Verdict::Held), Tone::Good),
-    (Only::Flag(Flag::Contended), Tone::Warn),
+    // No tile for contention until it is measured: a zero would claim that there is none.
+    (Only::Flag(Flag::Overdue), Tone::Alarm),
     (Only::Flag(Flag::AtRisk), Tone::Warn),
     (Only::Flag(Flag::Split), Tone::Alarm),
     (Only::Flag(Flag::NoExpiry), Tone::Alarm),

@@ -20,6 +20,6 @@ pub fn NotFoundPage() -> impl IntoView {
             </Link>
         </Empty>
         // Whoever is here is told all the same whether the console is live.
-        <OnBoard>{()}</OnBoard>
+        <OnBoard>""</OnBoard>
     }
 }
