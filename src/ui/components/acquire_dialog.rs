@@ -26,10 +26,10 @@ pub fn AcquireDialog(
 }
 
 /// A unit of time that a lease is given in.
-const UNITS: [(&str, &str, f64); 3] = [
-    ("ms", "milliseconds", 1.0),
-    ("s", "seconds", 1_000.0),
-    ("min", "minutes", 60_000.0),
+const UNITS: [(&str, &str, u64); 3] = [
+    ("ms", "milliseconds", 1),
+    ("s", "seconds", 1_000),
+    ("min", "minutes", 60_000),
 ];
 
 #[component]
@@ -209,16 +209,21 @@ fn suggestion(live: Live, group: &str) -> String {
 }
 
 /// A number with a unit in milliseconds; nothing unless it is a number above 0 that a lease can have.
+///
+/// Read digit by digit: reading floating-point numbers costs the browser tables of 10 kB.
 fn in_ms(amount: &str, unit: &str) -> Option<u64> {
-    let amount: f64 = amount.trim().replace(',', ".").parse().ok()?;
+    let amount = amount.trim().replace(',', ".");
+    let (whole, decimals) = amount.split_once('.').unwrap_or((&amount, "0"));
+    let is_number = |digits: &str| {
+        (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !is_number(whole) || !is_number(decimals) {
+        return None;
+    }
     let (_, _, factor) = UNITS.into_iter().find(|(short, _, _)| *short == unit)?;
-    let ms = (amount * factor).round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked"
-    )]
-    (1.0..=9e15).contains(&ms).then_some(ms as u64)
+    let thousandths: u64 = format!("{decimals:0<3}").get(..3)?.parse().ok()?;
+    let ms = whole.parse::<u64>().ok()?.checked_mul(factor)? + thousandths * factor / 1_000;
+    Some(ms).filter(|ms| *ms > 0)
 }
 
 #[cfg(test)]
@@ -230,7 +235,21 @@ mod tests {
         assert_eq!(in_ms("30", "s"), Some(30_000));
         assert_eq!(in_ms(" 1,5 ", "min"), Some(90_000));
         assert_eq!(in_ms("250", "ms"), Some(250));
-        for nonsense in ["", "0", "-1", "NaN", "inf", "soon", "1e300"] {
+        assert_eq!(in_ms("0.05", "s"), Some(50));
+        assert_eq!(in_ms("2.1239", "s"), Some(2_123));
+        for nonsense in [
+            "",
+            "0",
+            "-1",
+            "NaN",
+            "inf",
+            "soon",
+            "1e300",
+            ".5",
+            "1.",
+            "1.2.3",
+            "99999999999999999999",
+        ] {
             assert_eq!(in_ms(nonsense, "s"), None, "{nonsense}");
         }
     }
