@@ -1,7 +1,7 @@
 //! JSON between page and server, always read from bytes.
 //!
-//! Server functions read it that way. If events and resources did it differently, everything that is read would be compiled
-//! once more for them, and downloaded.
+//! Server functions read it that way; if events and resources did it differently, everything that is read would be compiled
+//! again for them, and downloaded.
 
 use leptos::server::codee::{Decoder, Encoder};
 use serde::de::DeserializeOwned;

@@ -5,12 +5,24 @@ use axum::extract::{FromRequest, FromRequestParts, OriginalUri, Query, Request};
 use axum::http::header;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
 
 use super::problem::ApiError;
 use crate::domain::{Fault, LockId, LockKey};
 
 /// The largest body that is read: a 16 kB key in the worst escaping, and room for the rest.
 pub const LARGEST_BODY: usize = 128 * 1024;
+
+/// How the document describes the path of a lock; it is read by [`LockPath`].
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it only describes")]
+pub struct LockParams {
+    /// The group's name.
+    group: String,
+    /// The lock's name: one percent-encoded segment.
+    key: String,
+}
 
 /// The lock that `…/groups/{group}/locks/{key}` names. Keys are bytes, so the path is read as it was sent.
 pub struct LockPath(pub LockId);

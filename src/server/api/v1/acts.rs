@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::domain::{Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, Timestamp};
-use crate::server::api::extract::{Body, LockPath};
+use crate::server::api::extract::{Body, LockParams, LockPath};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::{AcquireRequest, Acquired, Extended};
 use crate::server::state::AppState;
@@ -91,10 +91,7 @@ impl From<Released> for ReleasedBody {
 }
 
 /// Takes the lock as any client of its format would.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/acquire", tag = "act", request_body = AcquireBody, params(
-    ("group" = String, Path, description = "The group's name"),
-    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
-), responses(
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/acquire", tag = "act", request_body = AcquireBody, params(LockParams), responses(
     (status = 201, body = Acquired),
     (status = 409, description = "`held` by somebody else, or `wrong-type`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: a lease of 0 or beyond the longest", body = Problem, content_type = "application/problem+json"),
@@ -118,10 +115,7 @@ pub async fn acquire(
 }
 
 /// Renews a lease with the owner's token.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(
-    ("group" = String, Path, description = "The group's name"),
-    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
-), responses(
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(
     (status = 200, body = Extended),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`", body = Problem, content_type = "application/problem+json"),
@@ -141,10 +135,7 @@ pub async fn extend(
 }
 
 /// Releases a lock with the owner's token.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(
-    ("group" = String, Path, description = "The group's name"),
-    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
-), responses(
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(
     (status = 200, body = ReleasedBody),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`", body = Problem, content_type = "application/problem+json"),
@@ -161,10 +152,7 @@ pub async fn release(
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(
-    ("group" = String, Path, description = "The group's name"),
-    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
-), responses(
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(
     (status = 200, body = ReleasedBody),
     (status = 403, description = "`forbidden`: the group is read-only", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::domain::{Filter, Flag, Format, Lock, Order, Sort, Verdict};
-use crate::server::api::extract::{LockPath, Params, bad};
+use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::{ListQuery, Listing};
 use crate::server::state::AppState;
@@ -125,10 +125,7 @@ pub async fn locks(
 }
 
 /// One lock, asked for on the nodes right now.
-#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(
-    ("group" = String, Path, description = "The group's name"),
-    ("key" = String, Path, description = "The lock's name: one percent-encoded segment"),
-), responses(
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(
     (status = 200, body = Lock),
     (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`unreachable`: too few nodes can be asked", body = Problem, content_type = "application/problem+json"),
