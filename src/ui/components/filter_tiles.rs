@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Flag, Verdict};
+use crate::domain::{Flag, Lock, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::{Only, Query};
@@ -30,13 +30,9 @@ pub fn FilterTiles(
     let counts = Memo::new(move |_| {
         let about = query.with(Query::filter);
         live.with_locks(|locks| {
-            let mut counts = [0_u32; TILES.len()];
-            for lock in locks.values().filter(|lock| about.matches(lock)) {
-                for (count, (filter, _)) in counts.iter_mut().zip(TILES) {
-                    *count += u32::from(filter.admits(lock));
-                }
-            }
-            counts
+            let about: Vec<&Lock> = locks.values().filter(|lock| about.matches(lock)).collect();
+            let count = |only: Only| about.iter().filter(|lock| only.admits(lock)).count();
+            TILES.map(|(only, _)| count(only).to_string()).to_vec()
         })
     });
     view! {
@@ -45,7 +41,7 @@ pub fn FilterTiles(
                 .iter()
                 .enumerate()
                 .map(|(nth, (filter, tone))| {
-                    let count = Memo::new(move |_| counts.with(|counts| counts[nth]));
+                    let count = Signal::derive(move || counts.read()[nth].clone());
                     view! { <Tile query filter=*filter tone=*tone count /> }
                 })
                 .collect_view()}
@@ -54,7 +50,7 @@ pub fn FilterTiles(
 }
 
 #[component]
-fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl IntoView {
+fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> impl IntoView {
     let current = Memo::new(move |_| query.with(|query| query.only == filter));
     // A second press on a filter takes it away again.
     let href = Signal::derive(move || {
@@ -67,7 +63,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl 
     });
     // Colour is spent on what needs a person: a count of nothing has none.
     let colour = move || {
-        if count.get() == 0 || matches!(tone, Tone::Good | Tone::Plain) {
+        if *count.read() == "0" || matches!(tone, Tone::Good | Tone::Plain) {
             "text-ink"
         } else {
             tone.text()
@@ -80,7 +76,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Memo<u32>) -> impl 
             stays=true
             class="flex flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
         >
-            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get().to_string()}</span>
+            <span class=move || format!("text-lg font-semibold {}", colour())>{count}</span>
             <span class="text-xs text-muted">{filter.words()}</span>
         </Link>
     }

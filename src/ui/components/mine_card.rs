@@ -17,6 +17,9 @@ use crate::ui::{calls, format, paths};
 /// How a release of one of our locks ended.
 pub type Ended = (LockId, Result<Released, Fault>);
 
+const NOT_ON_THE_BOARD: &str =
+    "not on the board: its name matches no scanned pattern, or it is not observed";
+
 /// One lock acquired from here.
 #[component]
 pub fn MineCard(
@@ -31,7 +34,7 @@ pub fn MineCard(
     let fingerprint = mine.fingerprint.clone();
     let token_available = mine.token_available;
     let held = RwSignal::new(mine);
-    let busy = RwSignal::new(None::<&'static str>);
+    let busy = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
 
     let run = Signal::derive(move || {
@@ -51,50 +54,46 @@ pub fn MineCard(
     let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get());
     let seen = {
         let (id, fingerprint) = (id.clone(), fingerprint.clone());
-        Memo::new(move |_| match live.lock(&id) {
-            Some(lock) => {
-                let ours = |node: &&crate::domain::NodeAnswer| {
-                    node.answer
-                        .owner()
-                        .is_some_and(|owner| owner.fingerprint == fingerprint)
-                };
-                match lock.nodes.iter().filter(ours).count() {
-                    0 => lock.owners.first().map(|owner| {
-                        (
-                            format!("held by somebody else: {}", owner.name()),
-                            Tone::Alarm,
-                        )
-                    }),
-                    on => Some((
-                        format!(
-                            "seen on {on} of {}",
-                            format::counted(lock.nodes.len(), "node")
-                        ),
-                        Tone::Plain,
-                    )),
+        move || {
+            let Some(lock) = live.lock(&id) else {
+                return (NOT_ON_THE_BOARD.to_owned(), Tone::Warn);
+            };
+            let owners = lock.nodes.iter().filter_map(|node| node.answer.owner());
+            match owners
+                .filter(|owner| owner.fingerprint == fingerprint)
+                .count()
+            {
+                0 => {
+                    let owner = lock
+                        .owners
+                        .first()
+                        .map(|owner| owner.name())
+                        .unwrap_or_default();
+                    (format!("held by somebody else: {owner}"), Tone::Alarm)
+                }
+                on => {
+                    let nodes = format::counted(lock.nodes.len(), "node");
+                    (format!("seen on {on} of {nodes}"), Tone::Plain)
                 }
             }
-            None => Some((
-                "not on the board: its name matches no scanned pattern, or it is not observed"
-                    .to_owned(),
-                Tone::Warn,
-            )),
-        })
+        }
     };
-    let why_not = Signal::derive(move || busy.get().map(str::to_owned));
+    let shown = seen.clone();
+    let why_not =
+        Signal::derive(move || busy.get().then(|| "The nodes are being asked".to_owned()));
     let extend = {
         let id = id.clone();
         move || {
             let id = id.clone();
             let ttl_ms = held.with_untracked(|mine| mine.ttl_ms);
-            busy.set(Some("The nodes are being asked"));
+            busy.set(true);
             fault.set(None);
             spawn_local(async move {
                 match calls::extend_mine(id, ttl_ms).await {
                     Ok(mine) => held.set(mine),
                     Err(refused) => fault.set(Some(refused)),
                 }
-                busy.set(None);
+                busy.set(false);
             });
         }
     };
@@ -102,7 +101,7 @@ pub fn MineCard(
         let id = id.clone();
         move || {
             let id = id.clone();
-            busy.set(Some("The nodes are being asked"));
+            busy.set(true);
             fault.set(None);
             spawn_local(async move {
                 match calls::release_mine(id.clone()).await {
@@ -111,7 +110,7 @@ pub fn MineCard(
                         | Fault::Internal { .. }
                         | Fault::NoQuorum { .. }),
                     ) => {
-                        busy.set(None);
+                        busy.set(false);
                         fault.set(Some(refused));
                     }
                     ended => on_ended.run((id, ended)),
@@ -148,7 +147,7 @@ pub fn MineCard(
             }}
             <p class="text-muted">
                 "Taken for "{move || every()}", "
-                <span class=move || seen.get().map_or("", |(_, tone)| tone.text())>{move || seen.get().map(|(words, _)| words).unwrap_or_default()}</span>
+                <span class=move || seen().1.text()>{move || shown().0}</span>
                 ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
             </p>
             <div class="flex flex-wrap items-center gap-2">

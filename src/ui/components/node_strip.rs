@@ -43,14 +43,13 @@ fn NodeStrip(name: String) -> impl IntoView {
                 .into_any(),
         )
     };
-    let nodes = Memo::new(move |_| {
-        group.with(|group| {
-            let nodes = group.iter().flat_map(|group| &group.nodes);
-            nodes
-                .map(|node| (node.name.clone(), node.state, node.since))
-                .collect::<Vec<_>>()
-        })
-    });
+    let nodes = move || {
+        let group = group.read();
+        let nodes = group.iter().flat_map(|group| &group.nodes);
+        nodes
+            .map(|node| (node.name.clone(), node.state, node.since))
+            .collect::<Vec<_>>()
+    };
     let seen = move || {
         let seen = group
             .read()
@@ -59,39 +58,38 @@ fn NodeStrip(name: String) -> impl IntoView {
         seen.unwrap_or_default()
     };
     view! {
-        <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
-            <span class="inline-flex items-center gap-2">
-                <span class="font-medium text-ink">{name}</span>
-                {move || about()}
-            </span>
-            <ul aria-label="Nodes" class="flex flex-wrap items-center gap-x-3">
-                {move || {
-                    nodes
-                        .get()
-                        .into_iter()
-                        .map(|(name, state, since)| {
-                            view! {
-                                <li class="inline-flex items-center gap-1">
-                                    <span>{name}</span>
-                                    <StateDot state />
-                                    {(state != NodeState::Up)
-                                        .then(|| {
-                                            view! {
-                                                <span class=state_tone(state).text()>
-                                                    {state.slug()} " "
-                                                    {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
-                                                </span>
-                                            }.into_any()
-                                        })}
-                                </li>
-                            }.into_any()
-                        })
-                        .collect_view()
-                }}
-            </ul>
-            <span>{move || seen()}</span>
-        </div>
-    }
+            <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
+                <span class="inline-flex items-center gap-2">
+                    <span class="font-medium text-ink">{name}</span>
+                    {move || about()}
+                </span>
+                <ul aria-label="Nodes" class="flex flex-wrap items-center gap-x-3">
+                    {move || {
+                        nodes()
+    .into_iter()
+                            .map(|(name, state, since)| {
+                                view! {
+                                    <li class="inline-flex items-center gap-1">
+                                        <span>{name}</span>
+                                        <StateDot state />
+                                        {(state != NodeState::Up)
+                                            .then(|| {
+                                                view! {
+                                                    <span class=state_tone(state).text()>
+                                                        {state.slug()} " "
+                                                        {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
+                                                    </span>
+                                                }.into_any()
+                                            })}
+                                    </li>
+                                }.into_any()
+                            })
+                            .collect_view()
+                    }}
+                </ul>
+                <span>{move || seen()}</span>
+            </div>
+        }
 }
 
 fn elapsed(live: Live, since: crate::domain::Timestamp) -> u64 {

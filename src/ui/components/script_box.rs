@@ -23,19 +23,17 @@ pub fn ScriptBox(
             origin.set(here);
         }
     });
-    let subject = Memo::new(move |_| {
-        lock.with(|lock| {
-            (
-                lock.id.clone(),
-                lock.owners.first().map(|owner| owner.fingerprint.clone()),
-            )
-        })
-    });
     let command = Signal::derive(move || {
-        let (id, fingerprint) = subject.get();
-        fingerprint
-            .map(|fingerprint| curl(&origin.get(), &id, &fingerprint, production.get()))
-            .unwrap_or_default()
+        let lock = lock.read();
+        let Some(owner) = lock.owners.first() else {
+            return String::new();
+        };
+        curl(
+            &origin.read(),
+            &lock.id,
+            &owner.fingerprint,
+            production.get(),
+        )
     });
     view! {
         <details class="rounded-xl border border-line bg-surface shadow-lift">

@@ -18,14 +18,17 @@ pub fn CopyButton(
     #[prop(into)]
     label: String,
 ) -> impl IntoView {
-    let said = RwSignal::new(None::<bool>);
+    let said = RwSignal::new(String::new());
     let node = NodeRef::<html::Span>::new();
     let copy = move || {
         let near = node.get_untracked();
         spawn_local(async move {
-            said.set(Some(
-                to_clipboard(&text.get_untracked(), near.as_deref()).await,
-            ));
+            let copied = to_clipboard(&text.get_untracked(), near.as_deref()).await;
+            let words = match copied {
+                true => "copied",
+                false => "this browser does not let the page copy",
+            };
+            said.set(words.to_owned());
         });
     };
     view! {
@@ -35,11 +38,7 @@ pub fn CopyButton(
                 {label}
             </Button>
             <span role="status" class="text-xs text-muted">
-                {move || match said.get() {
-                    None => String::new(),
-                    Some(true) => "copied".to_owned(),
-                    Some(false) => "this browser does not let the page copy".to_owned(),
-                }}
+                {said}
             </span>
         </span>
     }

@@ -24,14 +24,8 @@ use crate::ui::{calls, format, paths};
 #[component]
 pub fn LockPage() -> impl IntoView {
     let location = use_location();
-    let id = Memo::new(move |_| {
-        location.pathname.with(|path| {
-            location
-                .search
-                .with(|search| paths::parse_lock(path, search))
-        })
-    });
-    let shown = move || match id.get() {
+    let id = move || paths::parse_lock(&location.pathname.read(), &location.search.read());
+    let shown = move || match id() {
         Some(id) => view! { <OneLock id /> }.into_any(),
         None => view! { <NotFoundPage /> }.into_any(),
     };
@@ -149,7 +143,7 @@ fn Sighted(
 fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
     let group = id.group.clone();
     let live = Live::expect();
-    let environment = Memo::new(move |_| live.group(&group).map(|group| group.environment));
+    let environment = move || live.group(&group).map(|group| group.environment);
     view! {
         <div class="mb-3 flex flex-col gap-1">
             <h1 class="text-xl font-semibold">
@@ -157,7 +151,7 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
             </h1>
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
-                {move || environment.get().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
+                {move || environment().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
                 {lock.map(|lock| view! { <Marks lock /> }.into_any())}
             </p>
         </div>

@@ -18,30 +18,29 @@ use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
 pub fn MinePage() -> impl IntoView {
     let asked = Loading::new(calls::mine);
     let acquiring = RwSignal::new(false);
-    let list = RwSignal::new(None::<Vec<Mine>>);
+    let list = RwSignal::new(Vec::<Mine>::new());
     let ended = RwSignal::new(None::<Ended>);
     let acquired = move |mine: Mine| {
         ended.set(None);
         list.update(|list| {
-            let list = list.get_or_insert_default();
             list.retain(|known| known.id != mine.id);
             list.insert(0, mine);
         });
     };
     let remove = move |end: Ended| {
-        list.update(|list| list.get_or_insert_default().retain(|mine| mine.id != end.0));
+        list.update(|list| list.retain(|mine| mine.id != end.0));
         ended.set(Some(end));
     };
     let show = move |answer: Vec<Mine>| {
-        list.set(Some(answer));
+        list.set(answer);
         view! {
             <HowItEnded ended />
             {move || {
-                list.with(|list| list.as_ref().is_none_or(Vec::is_empty)).then(|| view! { <NothingIsMine /> }.into_any())
+                list.read().is_empty().then(|| view! { <NothingIsMine /> }.into_any())
             }}
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
-                    each=move || list.get().unwrap_or_default()
+                    each=move || list.get()
                     key=|mine| (mine.id.clone(), mine.fingerprint.clone())
                     let:mine
                 >
