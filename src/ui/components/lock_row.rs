@@ -54,6 +54,7 @@ pub fn LockRow(
         let span = live.now.get().since(lock.read().acquired_at).as_millis();
         format::clock(u64::try_from(span).unwrap_or(u64::MAX))
     };
+    let is_dark = move || !lock.read().nodes.iter().any(|node| node.answer.is_answer());
     let shared = {
         let key = id.key.clone();
         Signal::derive(move || beginnings.read().shared(&key))
@@ -61,7 +62,7 @@ pub fn LockRow(
     let run = Signal::derive(move || Run::of(&lock.read()));
     let (on_phone, group) = (group.clone(), group);
     view! {
-        <tr role="row" class=("is-gone", gone)>
+        <tr role="row" class=("is-gone", gone) class=("is-dark", move || is_dark())>
             <td role="cell" class="cell-verdict">
                 <span class="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
                     {move || verdict()}

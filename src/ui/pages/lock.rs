@@ -130,7 +130,7 @@ fn Sighted(
                 })
             };
             view! {
-                <Heading id=id.clone() lock=None />
+                <Heading id=id.clone() lock=None ended=Signal::stored(None) />
                 {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
             }
             .into_any()
@@ -140,7 +140,7 @@ fn Sighted(
 }
 
 #[component]
-fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
+fn Heading(id: LockId, lock: Option<Signal<Lock>>, ended: Signal<Option<Gone>>) -> impl IntoView {
     let group = id.group.clone();
     let live = Live::expect();
     let environment = move || live.group(&group).map(|group| group.environment);
@@ -152,7 +152,7 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>) -> impl IntoView {
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
                 {move || environment().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
-                {lock.map(|lock| view! { <Marks lock /> }.into_any())}
+                {lock.map(|lock| view! { <Marks lock ended /> }.into_any())}
             </p>
         </div>
     }
@@ -188,7 +188,7 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
     });
     view! {
         <div class="flex flex-wrap items-start justify-between gap-3">
-            <Heading id lock=Some(lock.into()) />
+            <Heading id lock=Some(lock.into()) ended=ended.into() />
             <Button variant=Variant::Danger why_not on_press=move |()| releasing.set(true)>
                 "Force release…"
             </Button>
@@ -198,7 +198,9 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
         </div>
         <div class="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
             <div class="flex min-w-0 flex-col gap-4">
-                <NodeMatrix lock group />
+                <div class=move || if ended.read().is_some() { "grayscale" } else { "" }>
+                    <NodeMatrix lock group />
+                </div>
                 <ScriptBox lock production />
             </div>
             <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label="Facts">
@@ -209,10 +211,13 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
     }
 }
 
-/// The verdict and the flags that say more.
+/// The verdict and the flags that say more; nothing of a lock that is gone.
 #[component]
-fn Marks(lock: Signal<Lock>) -> impl IntoView {
+fn Marks(lock: Signal<Lock>, ended: Signal<Option<Gone>>) -> impl IntoView {
     let shown = move || {
+        if ended.read().is_some() {
+            return ().into_any();
+        }
         let lock = lock.read();
         view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
             .into_any()
