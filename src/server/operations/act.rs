@@ -274,14 +274,14 @@ fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
     if ttl < SHORTEST {
         return Err(impossible(
             "ttl_ms",
-            format!("must be at least {}", SHORTEST.as_millis()),
+            format!("must be at least {} ms", SHORTEST.as_millis()),
         ));
     }
     if ttl > longest {
         return Err(impossible(
             "ttl_ms",
             format!(
-                "is beyond the longest lease of this group, {}",
+                "is beyond the longest lease of this group, {} ms",
                 longest.as_millis()
             ),
         ));
