@@ -10,7 +10,7 @@ scripts/setup.sh build
 . scripts/env.sh
 
 # With -P the browser half is built and compressed first, so that the server half embeds the fresh files.
-PATH="$repo/scripts/release:$PATH" cargo-leptos build --release -P
+cargo-leptos build --release -P
 
 size() { stat --format=%s "$@" | awk '{ sum += $1 } END { print sum }'; }
 row() { printf '%-28s %10s\n' "$1" "$(numfmt --to=si --suffix=B "$2")"; }
