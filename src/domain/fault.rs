@@ -114,6 +114,15 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// More at once than this console takes on.
+    #[error("{detail}")]
+    #[serde(rename = "too-many-requests")]
+    TooMany {
+        /// Which limit was reached.
+        detail: String,
+        /// When trying again makes sense.
+        retry_after_ms: u64,
+    },
     /// (Seen by the pages only) the console itself did not answer.
     #[error("the console did not answer: {detail}")]
     Unanswered {
@@ -145,6 +154,7 @@ impl Fault {
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
             Self::WrongType { .. } => "wrong-type",
+            Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
             Self::Internal { .. } => "internal",
         }
@@ -171,6 +181,7 @@ impl Fault {
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
             Self::OwnerChanged { .. } => "Look at the lock again before you decide.",
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
+            Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",
             Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",
             Self::Internal { .. } => "Look into the server's log.",
         }

@@ -21,6 +21,8 @@ pub enum Format {
     Rslock,
     /// Redisson's `RLock`: a hash of `uuid:thread` to hold count.
     Redisson,
+    /// Redisson's `RFairLock`: the same hash, with a queue of waiters beside it.
+    RedissonFair,
     /// `ShedLock`: `ADDED:<time>@<host>:<uuid>`.
     #[serde(rename = "shedlock")]
     ShedLock,
@@ -30,13 +32,14 @@ pub enum Format {
 
 impl Format {
     /// Every format, for filters and documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Plain,
         Self::RedisPy,
         Self::NodeRedlock,
         Self::Redsync,
         Self::Rslock,
         Self::Redisson,
+        Self::RedissonFair,
         Self::ShedLock,
         Self::LegacyTimestamp,
     ];
@@ -50,6 +53,7 @@ impl Format {
             Self::Redsync => "redsync",
             Self::Rslock => "rslock",
             Self::Redisson => "redisson",
+            Self::RedissonFair => "redisson-fair",
             Self::ShedLock => "shedlock",
             Self::LegacyTimestamp => "legacy-timestamp",
         }
@@ -74,7 +78,7 @@ impl Format {
                 "the owner's next Extend or Unlock reports failure; with WithSetNXOnExtend an extend takes the lock back"
             }
             Self::Rslock => "the owner's next extend fails; its unlock finds nothing and passes",
-            Self::Redisson => {
+            Self::Redisson | Self::RedissonFair => {
                 "waiting clients are woken at once; the owner's watchdog stops silently and its unlock() throws IllegalMonitorStateException"
             }
             Self::ShedLock => {

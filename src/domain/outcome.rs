@@ -73,6 +73,8 @@ pub enum ActOutcome {
         #[serde(skip_serializing_if = "Option::is_none")]
         owner: Option<Owner>,
     },
+    /// It was asked, and had not answered yet when the others had decided; what is left there is cleared away unless it counts.
+    Pending,
     /// The node could not be asked, or gave an error; what happened there is not known.
     Failed {
         /// Why, in words.

@@ -109,14 +109,38 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     })
 }
 
+/// What is subtracted from a lease because the clocks of nodes and clients do not run alike: a share of it, and a bit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The share: 0.01 is one hundredth.
+    pub ratio: f64,
+    /// The bit, for expiry in whole milliseconds.
+    pub plus: Duration,
+}
+
+impl Default for Drift {
+    /// 1 % and 2 ms, as the Redis documentation's own implementation takes them.
+    fn default() -> Self {
+        Self {
+            ratio: 0.01,
+            plus: Duration::from_millis(2),
+        }
+    }
+}
+
+impl Drift {
+    /// What is subtracted from a lease of `ttl`.
+    pub fn of(self, ttl: Duration) -> Duration {
+        ttl.mul_f64(self.ratio) + self.plus
+    }
+}
+
 /// How long a lock may be relied on that was asked for with `ttl` and took `elapsed` to take: `ttl − elapsed − drift`.
 ///
-/// Drift is 1 % of the TTL plus 2 ms for the clocks of the nodes (Redis documentation, "Distributed Locks with Redis").
 /// Nothing is left when the answer is `None`: the lock must be released everywhere.
-pub fn validity(ttl: Duration, elapsed: Duration) -> Option<Duration> {
-    let drift = ttl / 100 + Duration::from_millis(2);
+pub fn validity(ttl: Duration, elapsed: Duration, drift: Drift) -> Option<Duration> {
     ttl.checked_sub(elapsed)?
-        .checked_sub(drift)
+        .checked_sub(drift.of(ttl))
         .filter(|left| !left.is_zero())
 }
 

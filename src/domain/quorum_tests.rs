@@ -138,11 +138,11 @@ fn nobody_seen_with_too_many_silent_nodes_tells_nothing() {
 fn validity_subtracts_time_and_drift() {
     let ms = Duration::from_millis;
     assert_eq!(
-        validity(ms(10_000), ms(20)),
+        validity(ms(10_000), ms(20), Drift::default()),
         Some(ms(10_000 - 20 - 100 - 2))
     );
-    assert_eq!(validity(ms(100), ms(97)), None);
-    assert_eq!(validity(ms(100), ms(200)), None);
+    assert_eq!(validity(ms(100), ms(97), Drift::default()), None);
+    assert_eq!(validity(ms(100), ms(200), Drift::default()), None);
 }
 
 fn any_answer() -> impl Strategy<Value = Answer> {

@@ -136,6 +136,7 @@ impl TryFrom<NodeShape> for NodeAct {
             "released" => ActOutcome::Released,
             "not-held" => ActOutcome::NotHeld,
             "other-owner" => ActOutcome::OtherOwner { owner: shape.owner },
+            "pending" => ActOutcome::Pending,
             "failed" => ActOutcome::Failed {
                 reason: shape.reason.unwrap_or_default(),
             },
@@ -261,6 +262,10 @@ impl TryFrom<FaultShape> for Fault {
             "owner-changed" => Self::OwnerChanged {
                 owner,
                 nodes: nodes(shape.nodes)?,
+            },
+            "too-many-requests" => Self::TooMany {
+                detail,
+                retry_after_ms: shape.retry_after_ms.unwrap_or(1_000),
             },
             "wrong-type" => Self::WrongType {
                 detail,

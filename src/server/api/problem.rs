@@ -74,6 +74,7 @@ impl ApiError {
                 Fault::Unreachable { .. } | Fault::NoQuorum { .. } | Fault::Unanswered { .. } => {
                     StatusCode::SERVICE_UNAVAILABLE
                 }
+                Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
                 Fault::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             },
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -153,7 +154,10 @@ impl IntoResponse for ApiError {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if let Self::Fault(Fault::Held { retry_after_ms, .. }) = &self {
+        if let Self::Fault(
+            Fault::Held { retry_after_ms, .. } | Fault::TooMany { retry_after_ms, .. },
+        ) = &self
+        {
             headers.insert(
                 header::RETRY_AFTER,
                 HeaderValue::from(retry_after_ms.div_ceil(1000)),

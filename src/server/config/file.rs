@@ -7,9 +7,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Config, ConfigError, DEFAULT_KEYS, GroupConfig, NodeConfig, RedisUrl, default_listen,
-    default_node_name, even_count,
+    Config, ConfigError, DEFAULT_KEYS, GroupConfig, LockingConfig, NodeConfig, RedisUrl,
+    default_listen, default_node_name, even_count,
 };
+use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
 
 #[derive(Deserialize)]
@@ -33,6 +34,13 @@ struct Group {
     connect_timeout: Option<Spanned<String>>,
     command_timeout: Option<Spanned<String>>,
     longest_lease: Option<Spanned<String>>,
+    drift_percent: Option<Spanned<f64>>,
+    drift_plus: Option<Spanned<String>>,
+    node_share_percent: Option<Spanned<u32>>,
+    fencing: Option<bool>,
+    delayed_restart: Option<bool>,
+    longest_hold: Option<Spanned<String>>,
+    most_extensions: Option<u32>,
     node: Spanned<Vec<Spanned<Node>>>,
 }
 
@@ -195,12 +203,43 @@ fn read_group(
             group.command_timeout.as_ref(),
             Duration::from_millis(500),
         )?,
-        longest_lease: duration(
-            source,
-            group.longest_lease.as_ref(),
-            Duration::from_hours(24),
-        )?,
+        locking: read_locking(source, group, kind)?,
         nodes,
+    })
+}
+
+fn read_locking(
+    source: &Source<'_>,
+    group: &Group,
+    kind: GroupKind,
+) -> Result<LockingConfig, ConfigError> {
+    let defaults = LockingConfig::new(kind);
+    let drift_ratio = match &group.drift_percent {
+        Some(percent) if !(0.0..=50.0).contains(percent.get_ref()) => {
+            return Err(source.error(percent, "`drift_percent` must be from 0 to 50"));
+        }
+        Some(percent) => percent.get_ref() / 100.0,
+        None => defaults.drift.ratio,
+    };
+    let node_share_percent = match &group.node_share_percent {
+        Some(percent) if !(1..=50).contains(percent.get_ref()) => {
+            return Err(source.error(percent, "`node_share_percent` must be from 1 to 50"));
+        }
+        Some(percent) => *percent.get_ref(),
+        None => defaults.node_share_percent,
+    };
+    let span = |text: &Option<Spanned<String>>, default| duration(source, text.as_ref(), default);
+    Ok(LockingConfig {
+        longest_lease: span(&group.longest_lease, defaults.longest_lease)?,
+        drift: Drift {
+            ratio: drift_ratio,
+            plus: span(&group.drift_plus, defaults.drift.plus)?,
+        },
+        node_share_percent,
+        fencing: group.fencing.unwrap_or(defaults.fencing),
+        delayed_restart: group.delayed_restart.unwrap_or(defaults.delayed_restart),
+        longest_hold: span(&group.longest_hold, defaults.longest_hold)?,
+        most_extensions: group.most_extensions.unwrap_or(defaults.most_extensions),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What the console was told: listen address, groups, nodes. Each field's doc comment is its documentation.
 
 mod file;
+mod locking;
 mod url;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use thiserror::Error;
 
 use crate::domain::{Environment, GroupKind};
 pub use file::parse;
+pub use locking::LockingConfig;
 pub use url::RedisUrl;
 
 /// Where the console listens unless told otherwise.
@@ -53,8 +55,8 @@ pub struct GroupConfig {
     pub connect_timeout: Duration,
     /// How long a command may take before the node counts as not answering.
     pub command_timeout: Duration,
-    /// The longest lease that may be asked for.
-    pub longest_lease: Duration,
+    /// How locks are taken.
+    pub locking: LockingConfig,
     /// The nodes, in the order of the file.
     pub nodes: Vec<NodeConfig>,
 }
@@ -84,22 +86,28 @@ impl GroupConfig {
                 url,
             })
             .collect();
+        let kind = if nodes.len() == 1 {
+            GroupKind::Standalone
+        } else {
+            GroupKind::Redlock
+        };
         Self {
             name: name.to_owned(),
-            kind: if nodes.len() == 1 {
-                GroupKind::Standalone
-            } else {
-                GroupKind::Redlock
-            },
+            kind,
             environment: Environment::Development,
             keys: DEFAULT_KEYS.map(str::to_owned).to_vec(),
             keys_are_explicit: false,
             read_only: false,
             connect_timeout: Duration::from_secs(1),
             command_timeout: Duration::from_millis(500),
-            longest_lease: Duration::from_hours(24),
+            locking: LockingConfig::new(kind),
             nodes,
         }
+    }
+
+    /// How long one node may take for a lock of `ttl`.
+    pub fn limit_per_node(&self, ttl: Duration) -> Duration {
+        self.locking.limit_per_node(self.command_timeout, ttl)
     }
 }
 

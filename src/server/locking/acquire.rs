@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::owners::failure;
 use super::take::{Took, end, take};
 use super::tidy::{release_later, release_on};
-use super::{Attempt, End, Token, limit_per_node};
+use super::{Attempt, End, Token};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
@@ -93,7 +93,7 @@ impl<'a> Claim<'a> {
             &mut self.doubtful,
             (0..self.group.config.nodes.len()).collect(),
         );
-        let limit = limit_per_node(self.group.config.command_timeout, ttl);
+        let limit = self.group.config.limit_per_node(ttl);
         self.lease_ends = began + limit + ttl;
         let took: Vec<Result<Took, Missed>> = self
             .group
@@ -107,7 +107,7 @@ impl<'a> Claim<'a> {
             .await;
         let end = end(
             &took,
-            quorum::validity(ttl, began.elapsed()),
+            quorum::validity(ttl, began.elapsed(), self.group.config.locking.drift),
             self.group.clock().now(),
         );
         let nobody_is_left = match &end {

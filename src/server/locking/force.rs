@@ -85,6 +85,7 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
         | ActOutcome::Extended
         | ActOutcome::Released
         | ActOutcome::NotHeld
+        | ActOutcome::Pending
         | ActOutcome::Failed { .. } => None,
     });
     Forced { nodes, owner_now }

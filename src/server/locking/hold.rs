@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::owners::{found_there, outcome};
 use super::take::{Took, end, millis};
 use super::tidy::release_on;
-use super::{Attempt, End, Token, limit_per_node};
+use super::{Attempt, End, Token};
 use crate::domain::{ActOutcome, LockKey, NodeAct, Timestamp, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::scripts::{EXTEND, Told};
@@ -14,7 +14,7 @@ use crate::server::nodes::trouble::Missed;
 /// Sets the lease to `ttl` on every node where the token is the owner's.
 pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
     let began = Instant::now();
-    let limit = limit_per_node(group.config.command_timeout, ttl);
+    let limit = group.config.limit_per_node(ttl);
     let told: Vec<Result<Told, Missed>> = group
         .on_each(|node| async move {
             let extend = node.act(limit, |mut line| async move {
@@ -29,7 +29,12 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         })
         .await;
     let now = group.clock().now();
-    let end = end_of_extend(&told, quorum::validity(ttl, began.elapsed()), key, now);
+    let end = end_of_extend(
+        &told,
+        quorum::validity(ttl, began.elapsed(), group.config.locking.drift),
+        key,
+        now,
+    );
     Attempt {
         nodes: acts(group, &told, ActOutcome::Extended, key),
         end,

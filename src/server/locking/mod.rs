@@ -48,9 +48,3 @@ pub enum End {
     /// The key is of another type.
     WrongType(String),
 }
-
-/// How long one node may take for a lock of `ttl`: a node that hangs must not eat up the lease (Redis documentation:
-/// "small compared to the total lock auto-release time").
-fn limit_per_node(command_timeout: Duration, ttl: Duration) -> Duration {
-    command_timeout.min((ttl / 10).max(Duration::from_millis(50)))
-}

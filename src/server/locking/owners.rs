@@ -112,9 +112,10 @@ pub fn failure(missed: &Missed, done: &ActOutcome) -> String {
                 ActOutcome::Acquired => "it may have been acquired",
                 ActOutcome::Extended => "it may have been extended",
                 ActOutcome::Released => "it may have been released",
-                ActOutcome::NotHeld | ActOutcome::OtherOwner { .. } | ActOutcome::Failed { .. } => {
-                    "what happened is not known"
-                }
+                ActOutcome::NotHeld
+                | ActOutcome::OtherOwner { .. }
+                | ActOutcome::Pending
+                | ActOutcome::Failed { .. } => "what happened is not known",
             };
             format!("{reason}; {maybe}")
         }

@@ -30,6 +30,10 @@ pub struct AcquireRequest {
     pub label: Option<String>,
     /// The layout to write.
     pub format: Format,
+    /// One's own token: a lock that it already holds is extended (Redisson's is entered once more).
+    pub token: Option<String>,
+    /// Renew the lease again and again until it is released or the longest hold is over.
+    pub auto_renew: bool,
 }
 
 /// A lock that was acquired.
@@ -39,6 +43,9 @@ pub struct Acquired {
     pub token: String,
     /// What tells this hold from others; not a secret.
     pub fingerprint: Fingerprint,
+    /// Rises with every acquire of this lock: a resource that remembers the largest can refuse the late ones. Null where
+    /// fencing is off in the configuration.
+    pub fencing_token: Option<u64>,
     /// For how long the lock may be relied on: `ttl − elapsed − drift`.
     pub validity_ms: u64,
     /// Until when that is.
@@ -85,6 +92,7 @@ impl Operations {
             | Format::Redsync
             | Format::Rslock
             | Format::Redisson
+            | Format::RedissonFair
             | Format::ShedLock
             | Format::LegacyTimestamp => {
                 return Err(impossible(
@@ -109,6 +117,7 @@ impl Operations {
         Ok(Acquired {
             token: String::from_utf8_lossy(token.expose()).into_owned(),
             fingerprint: token.fingerprint(),
+            fencing_token: None,
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
             nodes,
@@ -270,7 +279,7 @@ fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
     /// Below this, drift alone (1 % + 2 ms) and one round trip eat the lease up.
     const SHORTEST: Duration = Duration::from_millis(10);
     let ttl = Duration::from_millis(ttl_ms);
-    let longest = group.config.longest_lease;
+    let longest = group.config.locking.longest_lease;
     if ttl < SHORTEST {
         return Err(impossible(
             "ttl_ms",
@@ -317,6 +326,7 @@ fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
                 ActOutcome::Released => "released",
                 ActOutcome::NotHeld => "not-held",
                 ActOutcome::OtherOwner { .. } => "other-owner",
+                ActOutcome::Pending => "pending",
                 ActOutcome::Failed { .. } => "failed",
             };
             format!("{}={word}", node.node)

@@ -63,6 +63,8 @@ impl Operations {
             wait_ms: 0,
             label,
             format: Format::Plain,
+            token: None,
+            auto_renew: false,
         };
         let acquired = self.acquire(&id, &request).await?;
         let mine = Mine {

@@ -31,6 +31,7 @@ pub fn FaultNotice(
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
+        | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Tone::Alarm,
     };
@@ -93,6 +94,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NoQuorum { .. }
         | Fault::NotOwner { .. }
         | Fault::WrongType { .. }
+        | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => fault.advice(),
     }

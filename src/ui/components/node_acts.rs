@@ -39,6 +39,7 @@ pub fn words(outcome: &ActOutcome) -> String {
             format!("another owner, not touched: {}", owner.name())
         }
         ActOutcome::OtherOwner { owner: None } => "another owner, not touched".to_owned(),
+        ActOutcome::Pending => "had not answered yet".to_owned(),
         ActOutcome::Failed { reason } => format!("not known: {reason}"),
     }
 }
@@ -48,6 +49,7 @@ fn tone(outcome: &ActOutcome) -> Tone {
         ActOutcome::Acquired | ActOutcome::Extended | ActOutcome::Released => Tone::Good,
         ActOutcome::NotHeld => Tone::Plain,
         ActOutcome::OtherOwner { .. } => Tone::Warn,
+        ActOutcome::Pending => Tone::Unsure,
         ActOutcome::Failed { .. } => Tone::Alarm,
     }
 }

@@ -25,9 +25,15 @@ pub struct AcquireBody {
     /// Who wants it, readable for everybody.
     #[serde(default)]
     label: Option<String>,
-    /// The layout to write: `plain`.
+    /// The layout to write: `plain` (default), `redisson`, `redisson-fair` or `legacy-timestamp`.
     #[serde(default)]
     format: Option<Format>,
+    /// One's own token: a lock that it already holds is extended (Redisson's is entered once more).
+    #[serde(default)]
+    token: Option<String>,
+    /// Renew the lease at a third of it, until it is released or the longest hold is over.
+    #[serde(default)]
+    auto_renew: bool,
 }
 
 /// What an extend asks for.
@@ -107,6 +113,8 @@ pub async fn acquire(
         wait_ms: body.wait_ms.unwrap_or(0),
         label: body.label,
         format: body.format.unwrap_or(Format::Plain),
+        token: body.token,
+        auto_renew: body.auto_renew,
     };
     Ok((
         StatusCode::CREATED,
