@@ -15,7 +15,7 @@ pub mod state;
 mod telemetry;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -24,7 +24,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use leptos::config::LeptosOptions;
-use leptos_axum::{LeptosRoutes as _, generate_route_list};
+use leptos_axum::{AxumRouteListing, LeptosRoutes as _, generate_route_list};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -82,12 +82,14 @@ pub async fn serve(
     Ok(())
 }
 
+/// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
+static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(App));
+
 /// Every route: API, pages, files.
 pub fn router(state: AppState) -> Router {
-    let pages = generate_route_list(App);
     let options = state.leptos.clone();
     let console = Router::new()
-        .leptos_routes(&state, pages, move || shell(options.clone()))
+        .leptos_routes(&state, PAGES.clone(), move || shell(options.clone()))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
