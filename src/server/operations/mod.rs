@@ -1,6 +1,7 @@
 //! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
 
 mod act;
+pub mod idempotency;
 mod list;
 mod mine;
 
@@ -13,6 +14,7 @@ pub use list::{ListQuery, Listing};
 use crate::domain::{Fault, GroupView, Lock, LockKey, NodeState, Snapshot};
 use crate::server::index::Index;
 use crate::server::nodes::Group;
+use crate::server::nodes::sighting::LONGEST_VALUE;
 use mine::Held;
 
 /// Every verb that pages, API and command line share.
@@ -24,6 +26,9 @@ pub struct Operations {
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
 pub const LONGEST_KEY: usize = 16 * 1024;
+
+/// The longest token that is accepted from outside: what is longer is not taken for an owner on the nodes either.
+pub const LONGEST_TOKEN: usize = LONGEST_VALUE;
 
 impl Operations {
     /// The verbs over these groups.
@@ -131,6 +136,17 @@ impl Operations {
             count(views.iter().map(|view| view.nodes.len()).sum()),
         )
     }
+}
+
+/// Whether a token that a client brings along is not longer than any owner's.
+pub fn check_token_length(token: &str) -> Result<(), Fault> {
+    if token.len() > LONGEST_TOKEN {
+        return Err(Fault::Impossible {
+            field: "token".into(),
+            detail: format!("is longer than {LONGEST_TOKEN} bytes"),
+        });
+    }
+    Ok(())
 }
 
 fn check_key(key: &LockKey) -> Result<(), Fault> {
