@@ -31,6 +31,8 @@ pub(super) async fn serve_config(
         .local_addr()
         .map_err(|why| Failure::broken(format!("cannot tell the address: {why}")))?;
     println!("Lockkeeper is at http://{address}");
-    let ended = crate::server::serve(listener, config.groups, Clock::real(), stop).await;
+    let ended =
+        crate::server::serve_within(listener, config.groups, config.limits, Clock::real(), stop)
+            .await;
     ended.map_err(|why| Failure::broken(format!("the server failed: {why}")))
 }

@@ -1,6 +1,7 @@
-//! What the console was told: listen address, groups, nodes. Each field's doc comment is its documentation.
+//! What the console was told: listen address, limits, groups, nodes. Each field's doc comment is its documentation.
 
 mod file;
+mod limits;
 mod locking;
 mod url;
 
@@ -12,6 +13,7 @@ use thiserror::Error;
 
 use crate::domain::{Environment, GroupKind};
 pub use file::parse;
+pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use url::RedisUrl;
 
@@ -30,6 +32,8 @@ pub const DEFAULT_KEYS: [&str; 3] = [
 pub struct Config {
     /// Where the console and the API listen.
     pub listen: SocketAddr,
+    /// How much is taken on at once.
+    pub limits: LimitsConfig,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
     /// What is odd but usable, each with its place in the file: shown at start.
@@ -141,6 +145,7 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
         .collect();
     Ok(Config {
         listen: default_listen(),
+        limits: LimitsConfig::default(),
         groups: vec![group],
         warnings,
     })
