@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod api;
+mod bad_acts;
 mod bad_input;
 mod cli;
 mod demo;
