@@ -1,17 +1,22 @@
 //! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
 
 mod act;
+mod force;
 mod list;
 mod mine;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::broadcast;
 
 pub use act::{AcquireRequest, Acquired, Extended};
 pub use list::{ListQuery, Listing};
 
-use crate::domain::{Fault, GroupView, Lock, LockKey, NodeState, Snapshot};
+use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot};
 use crate::server::index::Index;
+use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
 use mine::Held;
 
@@ -20,6 +25,8 @@ pub struct Operations {
     groups: Vec<Arc<Group>>,
     index: Index,
     held: Held,
+    /// Who waits for which lock, by group.
+    queues: Arc<BTreeMap<String, Queues>>,
 }
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
@@ -27,8 +34,15 @@ pub const LONGEST_KEY: usize = 16 * 1024;
 
 impl Operations {
     /// The verbs over these groups.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn new(groups: Vec<Arc<Group>>, index: Index) -> Self {
+        let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
+        let queues = Arc::new(groups.iter().map(name).collect());
+        tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
         Self {
+            queues,
             groups,
             index,
             held: Held::default(),
@@ -101,6 +115,11 @@ impl Operations {
         self.index.look_again(group, key).await.ok_or_else(stopping)
     }
 
+    /// Those who wait in a group that is known to exist.
+    fn queues(&self, group: &str) -> &Queues {
+        self.queues.get(group).expect("every group has its queues")
+    }
+
     fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
         let known = self.groups.iter().find(|group| group.config.name == name);
         known.cloned().ok_or_else(|| Fault::UnknownGroup {
@@ -130,6 +149,22 @@ impl Operations {
             count(up),
             count(views.iter().map(|view| view.nodes.len()).sum()),
         )
+    }
+}
+
+/// Rings for those who wait when anybody, here or elsewhere, is seen to have released. Ends with the index.
+async fn wake(mut gone: broadcast::Receiver<LockId>, queues: Arc<BTreeMap<String, Queues>>) {
+    loop {
+        match gone.recv().await {
+            Ok(id) => {
+                if let Some(queues) = queues.get(&id.group) {
+                    queues.freed(&id.key);
+                }
+            }
+            // Those who were not rung for try by themselves.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
     }
 }
 

@@ -77,22 +77,19 @@ pub struct ReleasedBody {
     nodes: Vec<NodeAct>,
     /// When.
     at: Timestamp,
-    /// What each node showed right afterwards; empty where none shows the lock.
-    seen_after: Vec<NodeAnswer>,
+    /// (After a forced release) what each node showed right afterwards; empty where none shows the lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_after: Option<Vec<NodeAnswer>>,
 }
 
-impl From<Released> for ReleasedBody {
-    fn from(released: Released) -> Self {
-        let seen_after = released
-            .seen_after
-            .map(|lock| lock.nodes)
-            .unwrap_or_default();
-        Self {
+impl ReleasedBody {
+    fn of(released: Released, seen_after: Option<Vec<NodeAnswer>>) -> Json<Self> {
+        Json(Self {
             outcome: "released",
             nodes: released.nodes,
             at: released.at,
             seen_after,
-        }
+        })
     }
 }
 
@@ -154,9 +151,8 @@ pub async fn release(
     LockPath(id): LockPath,
     Body(body): Body<ReleaseBody>,
 ) -> Result<Json<ReleasedBody>, ApiError> {
-    Ok(Json(
-        state.operations.release(&id, &body.token).await?.into(),
-    ))
+    let released = state.operations.release(&id, &body.token).await?;
+    Ok(ReleasedBody::of(released, None))
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
@@ -181,5 +177,9 @@ pub async fn force_release(
         .operations
         .force_release(&id, &fingerprint, &body.reason, body.confirm.as_deref())
         .await?;
-    Ok(Json(released.into()))
+    let seen_after = released.seen_after.clone().map(|lock| lock.nodes);
+    Ok(ReleasedBody::of(
+        released,
+        Some(seen_after.unwrap_or_default()),
+    ))
 }
