@@ -1,5 +1,7 @@
-//! One try to take or extend a lock, as a vote of the nodes: their answers in, the decision out. No I/O and no clock, so
-//! that the same rules run on real nodes and in a simulation of everything that can happen to them.
+//! One try to take or extend a lock, as a vote of the nodes: their answers in, the decision out.
+//!
+//! No I/O and no clock, so that the same rules run on real nodes and in a simulation of everything that can happen to
+//! them.
 
 use crate::domain::{Lease, Owner, quorum};
 use crate::server::nodes::trouble::Missed;

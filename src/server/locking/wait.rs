@@ -109,8 +109,9 @@ impl Drop for Place {
     }
 }
 
-/// Takes a lock as soon as it can be had, until `wait` is over. Who comes later waits behind who came before; between
-/// tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
+/// Takes a lock as soon as it can be had, until `wait` is over.
+///
+/// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
 pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
     let deadline = Instant::now() + wait;
     let mut claim = Claim::new(group, want);
