@@ -1,6 +1,6 @@
 //! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,6 +85,11 @@ impl<'a> Claim<'a> {
         }
     }
 
+    /// What is wanted.
+    pub fn want(&self) -> &'a Want {
+        self.want
+    }
+
     /// Asks all nodes at once, and releases again if it did not succeed.
     pub async fn try_once(&mut self) -> Attempt {
         let began = Instant::now();
@@ -129,8 +134,8 @@ impl<'a> Claim<'a> {
             }));
         }
         let mut ballot = Ballot::new(asked.len());
-        let mut raising = BTreeSet::new();
-        let mut stragglers = Stragglers::default();
+        let mut raising = BTreeMap::new();
+        let mut stragglers = Stragglers::begin();
         while let Some((place, heard)) = stragglers.or(asked.next()).await {
             match heard {
                 Heard::Vote(vote) => ballot.hear(place, vote),
@@ -148,7 +153,7 @@ impl<'a> Claim<'a> {
                 }
                 Standing::Behind { fence, nodes } => {
                     for place in nodes {
-                        if raising.insert(place) {
+                        if raising.insert(place, fence) < Some(fence) {
                             let node = &self.group.each()[place];
                             asked.push(Box::pin(async move {
                                 (place, Heard::Raised(self.raise(node, limit, fence).await))

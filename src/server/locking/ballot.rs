@@ -90,10 +90,9 @@ impl Ballot {
 
     /// How the vote stands.
     ///
-    /// The fence of a hold is the largest that any node of *one* quorum counted up to, once every node of that quorum
-    /// has counted at least that far. Two quorums share a node; that node counts further for the later hold than it had
-    /// counted for the earlier one, so the later fence is larger. Of the possible quorums the one that counted least is
-    /// chosen: where a quorum agrees, nothing has to be raised.
+    /// The fence of a hold is what *one* whole quorum has counted to. Two quorums share a node; that node counts further
+    /// for the later hold than it had counted for the earlier one, so the later fence is larger. Where no quorum agrees,
+    /// the one that counted least is raised to the largest it has.
     pub fn standing(&self) -> Standing {
         let quorum = self.quorum();
         let mut fences: Vec<(Option<u64>, usize)> = self
@@ -114,15 +113,19 @@ impl Ballot {
             };
         }
         fences.sort_unstable();
+        let mut quorums = fences.windows(quorum);
+        if let Some(agreed) = quorums.find(|nodes| nodes[0].0 == nodes[quorum - 1].0) {
+            return Standing::Carried { fence: agreed[0].0 };
+        }
         let (fence, _) = fences[quorum - 1];
-        let nodes: Vec<usize> = fences[..quorum]
+        let nodes = fences[..quorum]
             .iter()
             .filter(|(counted, _)| *counted < fence)
             .map(|(_, node)| *node)
             .collect();
-        match fence {
-            Some(fence) if !nodes.is_empty() => Standing::Behind { fence, nodes },
-            fence => Standing::Carried { fence },
+        Standing::Behind {
+            fence: fence.expect("without fences every quorum agrees"),
+            nodes,
         }
     }
 
@@ -211,6 +214,8 @@ mod tests {
         ballot.hear(0, ours(7));
         ballot.hear(1, ours(9));
         ballot.raised(0, 9);
+        assert_eq!(ballot.standing(), Standing::Carried { fence: Some(9) });
+        ballot.hear(2, ours(8));
         assert_eq!(ballot.standing(), Standing::Carried { fence: Some(9) });
     }
 

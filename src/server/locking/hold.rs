@@ -93,7 +93,7 @@ where
     };
     let mut asked: FuturesUnordered<_> = group.each().iter().enumerate().map(ask).collect();
     let mut answers: Answers = vec![None; asked.len()];
-    let mut stragglers = Stragglers::default();
+    let mut stragglers = Stragglers::begin();
     while let Some((place, told)) = stragglers.or(asked.next()).await {
         if is_decided(place, &told) {
             stragglers.decided();

@@ -13,6 +13,7 @@ mod layouts;
 mod owners;
 mod stragglers;
 mod tidy;
+mod together;
 mod token;
 pub mod wait;
 

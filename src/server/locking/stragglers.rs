@@ -4,22 +4,36 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// How long they are listened to. What was sent to the others is on its way all the same.
-const GRACE: Duration = Duration::from_millis(1);
-
 /// Listens without limit until it is decided, then a moment longer.
-#[derive(Default)]
-pub struct Stragglers(Option<Instant>);
+pub struct Stragglers {
+    began: Instant,
+    until: Option<Instant>,
+}
 
 impl Stragglers {
-    /// The others have decided.
+    /// The longest that they are listened to.
+    const GRACE: Duration = Duration::from_millis(20);
+
+    /// The question is about to be sent.
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            until: None,
+        }
+    }
+
+    /// The others have decided. What was sent to these is on its way all the same; they are listened to for half the
+    /// time that it took so far.
     pub fn decided(&mut self) {
-        self.0.get_or_insert_with(|| Instant::now() + GRACE);
+        self.until.get_or_insert_with(|| {
+            let now = Instant::now();
+            now + Self::GRACE.min((now - self.began) / 2)
+        });
     }
 
     /// The next answer; nothing when there is none, or none in time.
     pub async fn or<T>(&self, next: impl Future<Output = Option<T>>) -> Option<T> {
-        match self.0 {
+        match self.until {
             None => next.await,
             Some(until) => timeout_at(until, next).await.ok().flatten(),
         }

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::acquire::Claim;
+use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::LockKey;
 use crate::server::nodes::Group;
@@ -18,7 +19,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// Who waits for the locks of one group, in this process. Those of other processes are met on the nodes.
 #[derive(Clone, Default)]
-pub struct Queues(Arc<Mutex<HashMap<LockKey, Queue>>>);
+pub struct Queues {
+    by_lock: Arc<Mutex<HashMap<LockKey, Queue>>>,
+    tries: Tries,
+}
 
 /// Who waits for one lock.
 #[derive(Default)]
@@ -59,7 +63,13 @@ impl Queues {
     }
 
     fn queues(&self) -> MutexGuard<'_, HashMap<LockKey, Queue>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.by_lock.lock().expect("nobody panics while holding it")
+    }
+
+    /// One try, together with all who try at this moment.
+    pub async fn attempt(&self, group: &Group, want: &Want) -> Attempt {
+        let mut claim = Claim::new(group, want);
+        self.tries.attempt(&mut claim, group.clock().now()).await
     }
 }
 
@@ -126,7 +136,8 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
     }
     let mut pause = PAUSES.0;
     loop {
-        let attempt = claim.try_once().await;
+        let now = group.clock().now();
+        let attempt = place.queues.tries.attempt(&mut claim, now).await;
         let lease_ms = match &attempt.end {
             End::Won(_) | End::WrongType(_) => return attempt,
             End::Taken { lease_ms, .. } => *lease_ms,

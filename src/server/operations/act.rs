@@ -9,7 +9,7 @@ use super::{Operations, check_key, count, millis};
 use crate::domain::{
     ActOutcome, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released, Timestamp,
 };
-use crate::server::locking::{self, Attempt, Claim, End, Layout, Token, Want};
+use crate::server::locking::{self, Attempt, End, Layout, Token, Want};
 use crate::server::nodes::Group;
 
 /// The longest that an acquire may wait.
@@ -125,7 +125,7 @@ impl Operations {
     /// One try, or as many as fit into the time.
     async fn attempt(&self, group: &Group, id: &LockId, want: &Want, wait: Duration) -> Attempt {
         if wait.is_zero() {
-            return Claim::new(group, want).try_once().await;
+            return self.queues(&id.group).attempt(group, want).await;
         }
         let place = self.queues(&id.group).join(&id.key);
         // Whoever looks at the lock sees how many wait for it, also when one of them goes away.

@@ -9,13 +9,15 @@ use redis::RedisResult;
 
 use super::Token;
 use super::ballot::Vote;
-use crate::domain::{Format, LockKey};
+use super::owners::found_there;
+use crate::domain::{Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::Told;
+use crate::server::nodes::sighting::Value;
 
 /// How a lock is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// `SET key token NX PX ttl`: what most libraries write.
     Plain,
@@ -63,6 +65,21 @@ impl Layout {
         match self {
             Self::Plain => Token::mint(label),
         }
+    }
+
+    /// The owner that a lock of this layout shows once it is taken with this token.
+    pub fn owner(
+        self,
+        key: &LockKey,
+        token: &Token,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Option<Owner> {
+        let value = match self {
+            Self::Plain => Value::Text(token.expose().to_vec()),
+        };
+        let pttl = i64::try_from(millis(ttl)).unwrap_or(i64::MAX);
+        found_there(key, value, pttl, now).map(|(owner, _)| owner)
     }
 
     /// Whether a release may be repeated like [`Self::withdraw`]: then nodes that could not be asked are told later.
