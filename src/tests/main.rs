@@ -12,6 +12,7 @@ mod live_feed;
 mod locking;
 mod looks;
 mod lost_nodes;
+mod newer_servers;
 mod nodes;
 mod openapi;
 mod readme;
