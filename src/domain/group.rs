@@ -104,6 +104,11 @@ pub struct NodeView {
     pub uptime_ms: Option<u64>,
     /// When its `run_id` was seen to change; null while this console has seen no restart.
     pub restarted_at: Option<Timestamp>,
+    /// Until when its answers are a restart hazard: it restarted and may have forgotten locks whose owners rely on it, the
+    /// longest of which is over then. Null where no restart was seen, that was long enough ago, or every write is kept.
+    pub hazard_until: Option<Timestamp>,
+    /// Whether it takes part in acquiring new locks; not during a restart hazard, unless the configuration says otherwise.
+    pub votes: bool,
     /// How changes are learnt: `poll`.
     pub feed: String,
     /// When it last answered.

@@ -25,6 +25,19 @@ pub fn lock_path(group: &str, key: &[u8], verb: &str) -> String {
     )
 }
 
+/// It was done on a quorum of three, and on the third too or not heard of yet.
+fn is_done(answer: &Answer, done: &str) {
+    let outcomes = outcomes(answer);
+    let on = outcomes.iter().filter(|outcome| *outcome == done).count();
+    assert!(
+        on >= 2
+            && outcomes
+                .iter()
+                .all(|outcome| outcome == done || outcome == "pending"),
+        "{outcomes:?}"
+    );
+}
+
 /// The outcome that each node reports.
 fn outcomes(answer: &Answer) -> Vec<String> {
     let json = answer.json();
@@ -49,7 +62,7 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
         )
         .await;
     assert_eq!(acquired.status, 201, "{}", acquired.text);
-    assert_eq!(outcomes(&acquired), ["acquired"; 3]);
+    is_done(&acquired, "acquired");
     let acquired = acquired.json();
     let token = acquired["token"].as_str().unwrap();
     let validity = acquired["validity_ms"].as_u64().unwrap();
@@ -115,7 +128,7 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
         (released.status, &released.json()["outcome"]),
         (200, &json!("released"))
     );
-    assert_eq!(outcomes(&released), ["released"; 3]);
+    is_done(&released, "released");
     assert_eq!(nodes.get(0, b"lock:payout/eu").await, None);
 
     let twice = script

@@ -91,11 +91,7 @@ async fn rslock_writes_bytes_that_are_no_text() {
 
 /// Python with redis-py in it.
 fn python() -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
-        || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache"),
-        PathBuf::from,
-    );
-    let python = cache.join("lockkeeper/tools/redis-py-8.1.0/bin/python3");
+    let python = crate::support::tools().join("bin/python3");
     assert!(
         python.exists(),
         "redis-py 8.1.0 is not installed; `make setup` installs it"

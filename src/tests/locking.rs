@@ -6,12 +6,42 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{End, Token, acquire, acquire_within, extend, release};
+use lockkeeper::server::locking::wait::Queues;
+use lockkeeper::server::locking::{
+    Attempt, End, Token, Want, acquire, acquire_within as wait_for, extend, release,
+};
+use lockkeeper::server::nodes::Group;
 use redis::AsyncCommands as _;
 
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
+
+/// Waits as somebody who is alone in a process of its own.
+async fn acquire_within(
+    group: &Group,
+    key: &LockKey,
+    token: &Token,
+    ttl: Duration,
+    wait: Duration,
+) -> Attempt {
+    let place = Queues::default().join(key);
+    wait_for(group, &Want::plain(key, token, ttl), wait, place).await
+}
+
+/// It was done on a quorum, and elsewhere too or not heard of yet.
+fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
+    let outcomes = outcomes(nodes);
+    let on = outcomes.iter().filter(|outcome| *outcome == done).count();
+    let pending = outcomes
+        .iter()
+        .filter(|outcome| **outcome == ActOutcome::Pending)
+        .count();
+    assert!(
+        on > outcomes.len() / 2 && on + pending == outcomes.len(),
+        "{nodes:?}"
+    );
+}
 
 fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
     nodes.iter().map(|act| act.outcome.clone()).collect()
@@ -35,7 +65,7 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
             validity < Duration::from_millis(29_700) && validity > Duration::from_secs(29),
             "{validity:?}"
         );
-        assert_eq!(outcomes(&attempt.nodes), vec![ActOutcome::Acquired; n]);
+        is_done(&attempt.nodes, &ActOutcome::Acquired);
 
         let attempt = acquire(&group, &key, &theirs, TTL).await;
         let End::Taken {
@@ -54,10 +84,7 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
                 .all(|value| value.as_deref() == Some(ours.expose()))
         );
 
-        assert_eq!(
-            outcomes(&release(&group, &key, &ours).await),
-            vec![ActOutcome::Released; n]
-        );
+        is_done(&release(&group, &key, &ours).await, &ActOutcome::Released);
         assert_eq!(
             outcomes(&release(&group, &key, &ours).await),
             vec![ActOutcome::NotHeld; n]
@@ -211,10 +238,7 @@ async fn keys_and_tokens_may_be_any_bytes() {
             extend(&group, &key, &token, TTL).await.end,
             End::Won(_)
         ));
-        assert_eq!(
-            outcomes(&release(&group, &key, &token).await),
-            vec![ActOutcome::Released; 3]
-        );
+        is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
     }
 }
 
@@ -228,10 +252,7 @@ async fn scripts_survive_that_a_node_forgets_them() {
             acquire(&group, &key, &token, TTL).await.end,
             End::Won(_)
         ));
-        assert_eq!(
-            outcomes(&release(&group, &key, &token).await),
-            [ActOutcome::Released]
-        );
+        is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
         let () = redis::cmd("SCRIPT")
             .arg("FLUSH")
             .query_async(&mut nodes.0[0].client().await)
@@ -246,15 +267,15 @@ async fn a_refused_command_never_tells_the_token() {
     let nodes = RedisNodes(vec![node]);
     let group = nodes.group().await;
     let token = Token::mint("us");
-    assert!(matches!(
-        acquire(&group, &"lock:a".into(), &token, TTL).await.end,
-        End::Won(_)
-    ));
-    let acts = release(&group, &"lock:a".into(), &token).await;
-    let ActOutcome::Failed { reason } = &acts[0].outcome else {
-        panic!("{acts:?}")
-    };
-    assert_eq!(reason, "unknown command 'EVALSHA'");
+    let attempt = acquire(&group, &"lock:a".into(), &token, TTL).await;
+    assert_eq!(attempt.end, End::NoQuorum);
+    let released = release(&group, &"lock:a".into(), &token).await;
+    for acts in [attempt.nodes, released] {
+        let ActOutcome::Failed { reason } = &acts[0].outcome else {
+            panic!("{acts:?}")
+        };
+        assert_eq!(reason, "unknown command 'EVALSHA'");
+    }
 }
 
 #[tokio::test]

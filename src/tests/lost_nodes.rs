@@ -51,7 +51,6 @@ async fn a_hanging_node_costs_its_time_limit_once() {
     let group = nodes.group().await;
     nodes.0[2].stop().await;
     let began = Instant::now();
-    // A tenth of the lease is 100 ms: far below the 500 ms that a look would wait.
     let attempt = acquire(
         &group,
         &"lock:a".into(),
@@ -62,14 +61,9 @@ async fn a_hanging_node_costs_its_time_limit_once() {
     let took = began.elapsed();
     eprintln!("acquire on three nodes, one hanging, 1 s lease: {took:?}");
     assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-    assert!(took < Duration::from_millis(250), "{took:?}");
-    let ActOutcome::Failed { reason } = &attempt.nodes[2].outcome else {
-        panic!("{attempt:?}")
-    };
-    assert!(
-        reason.contains("no answer within 100 ms") && reason.contains("may have been acquired"),
-        "{reason}"
-    );
+    // A twentieth of the lease: what a node may take that is needed. This one is not.
+    assert!(took < Duration::from_millis(50), "{took:?}");
+    assert_eq!(attempt.nodes[2].outcome, ActOutcome::Pending);
 
     group.node_is(2, |view| view.reason.is_some()).await;
     let began = Instant::now();
@@ -131,18 +125,19 @@ async fn what_hanging_nodes_took_late_is_cleared_away() {
 async fn one_who_goes_away_while_acquiring_leaves_nothing_behind() {
     let nodes = RedisNodes::start(3).await;
     let group = nodes.group().await;
+    nodes.0[1].stop().await;
     nodes.0[2].stop().await;
     let key = LockKey::from("lock:a");
     let (handed, asked) = (Arc::clone(&group), key.clone());
     let acquiring =
         tokio::spawn(async move { acquire(&handed, &asked, &Token::mint("us"), TTL).await.end });
-    eventually_is("two nodes have it", async || {
-        nodes.values(0..2, &key).await.iter().all(Option::is_some)
+    eventually_is("one node has it, which is too few", async || {
+        nodes.values(0..1, &key).await.iter().all(Option::is_some)
     })
     .await;
     acquiring.abort();
     eventually_is("it is gone", async || {
-        nodes.values(0..2, &key).await == [None, None]
+        nodes.values(0..1, &key).await == [None]
     })
     .await;
 }

@@ -3,6 +3,7 @@
 //! | refused | because |
 //! |---|---|
 //! | `redisson_unlock_latch:*`, `*:rwlock_timeout:*`, `redisson_lock_queue:*` … | a companion of a lock that has a key of its own |
+//! | `lockkeeper:fence:*` | our own counter beside a lock |
 //! | `lock-signal:*` | python-redis-lock wakes waiters with it |
 //! | `bull:*:stalled-check`, `rq:clean_registries:*`, `rq:scheduler_lock`, `*:timer` … | "not before" marks: nobody holds them |
 //! | `PHPREDIS_SESSION:<id>`, `spring:session:*`, `sess:*` | sessions (the lock of one, `…_LOCK`, is a lock) |
@@ -10,6 +11,7 @@
 //! | a bare number or `true` | a counter, a semaphore, a switch — unless it has a TTL *and* the name of a lock |
 
 use super::{Hint, has_ttl, shapes, text};
+use crate::server::nodes::scripts::FENCES;
 use crate::server::nodes::sighting::Sighting;
 
 /// Whether the key is one of these.
@@ -19,7 +21,8 @@ pub fn is_one(sighting: &Sighting, hint: Hint) -> bool {
 }
 
 /// Starts of names that belong to no lock.
-const PREFIXES: [&[u8]; 9] = [
+const PREFIXES: [&[u8]; 10] = [
+    FENCES,
     b"redisson_unlock_latch:",
     b"redisson_lock_queue:",
     b"redisson_lock_timeout:",

@@ -9,14 +9,10 @@ use crate::domain::LockKey;
 #[test]
 fn every_format_has_one_recogniser() {
     for format in Format::ALL {
-        assert_eq!(
-            RECOGNISERS
-                .iter()
-                .filter(|(known, _)| *known == format)
-                .count(),
-            1,
-            "{format}"
-        );
+        let recognisers = RECOGNISERS.iter().filter(|(known, _)| *known == format);
+        // A fair lock's hash is any Redisson lock's; its queue, while there is one, is a key of its own.
+        let expected = usize::from(format != Format::RedissonFair);
+        assert_eq!(recognisers.count(), expected, "{format}");
     }
 }
 

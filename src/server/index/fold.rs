@@ -1,6 +1,6 @@
 //! Pure: one key's answers folded into what the board showed of it before.
 
-use super::merge::{Entry, Told};
+use super::merge::Entry;
 use crate::domain::quorum::{Judgement, Seen, judge};
 use crate::domain::{
     AcquiredAt, Answer, Change, Ending, Flag, Format, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
@@ -70,9 +70,7 @@ pub(super) fn fold(
             }
         }
         (Judgement::NotObserved | Judgement::CannotTell, None) => Step::Nothing,
-        (Judgement::Seen(seen), before) => {
-            show(id, before, memory, asked_at, seen, entry.told, entry.nodes)
-        }
+        (Judgement::Seen(seen), before) => show(id, before, memory, asked_at, seen, entry),
     }
 }
 
@@ -82,9 +80,9 @@ fn show(
     memory: Option<&Memory>,
     asked_at: Timestamp,
     seen: Seen,
-    told: Option<Told>,
-    nodes: Vec<NodeAnswer>,
+    entry: Entry,
 ) -> Step {
+    let told = entry.told;
     let left_ms = seen.lease.remaining_ms(asked_at).unwrap_or(0);
     let same_owner = before
         .as_ref()
@@ -128,14 +126,19 @@ fn show(
         acquired_at,
         acquired_at_is,
         observed_at: asked_at,
-        nodes,
+        nodes: entry.nodes,
         renewals,
-        evidence: Vec::new(),
+        evidence: entry.evidence,
     };
     if let Some(before) = same_owner.filter(|_| !renewed) {
         steady(&mut lock, before);
     }
-    lock.flags = flags(&lock, seen.is_split, seen.is_fragment, &memory, asked_at);
+    let marks = Marks {
+        is_split: seen.is_split,
+        is_fragment: seen.is_fragment,
+        restart_hazard: entry.restart_hazard,
+    };
+    lock.flags = flags(&lock, marks, &memory, asked_at);
 
     match before {
         None => Step::Remember(
@@ -225,6 +228,7 @@ fn same(before: &Lock, now: &Lock) -> bool {
     let lease = |lease: Lease| lease.expires_at();
     before.verdict == now.verdict
         && before.flags == now.flags
+        && before.evidence == now.evidence
         && before.owner == now.owner
         && before.owners == now.owners
         && before.format == now.format
@@ -244,13 +248,14 @@ fn same(before: &Lock, now: &Lock) -> bool {
         })
 }
 
-fn flags(
-    lock: &Lock,
+/// What a look tells beyond what the lock itself carries.
+struct Marks {
     is_split: bool,
     is_fragment: bool,
-    memory: &Memory,
-    now: Timestamp,
-) -> Vec<Flag> {
+    restart_hazard: bool,
+}
+
+fn flags(lock: &Lock, marks: Marks, memory: &Memory, now: Timestamp) -> Vec<Flag> {
     let over = lock.format == Format::LegacyTimestamp && lock.lease.remaining_ms(now) == Some(0);
     let at_risk = match lock.renewals.every_ms {
         // A renewing owner missed its beat when half as long again as usual has passed since the last one.
@@ -266,9 +271,11 @@ fn flags(
             Flag::NoExpiry => lock.lease == Lease::Never,
             Flag::AtRisk => at_risk && !over && lock.verdict == Verdict::Held,
             Flag::Overdue => over,
-            Flag::Split => is_split,
-            Flag::Fragment => is_fragment,
-            Flag::Endless | Flag::Contended | Flag::RestartHazard => false,
+            Flag::Split => marks.is_split,
+            Flag::Fragment => marks.is_fragment,
+            Flag::Contended => !lock.evidence.is_empty(),
+            Flag::RestartHazard => marks.restart_hazard,
+            Flag::Endless => false,
         })
         .collect()
 }

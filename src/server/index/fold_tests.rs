@@ -1,5 +1,6 @@
 //! Stories of one lock: what the nodes showed, and what the board makes of it.
 
+use super::super::merge::Told;
 use super::*;
 use crate::domain::Fingerprint;
 
@@ -86,6 +87,8 @@ impl Story {
             claimed_at: None,
         });
         let entry = Entry {
+            restart_hazard: false,
+            evidence: Vec::new(),
             key: "lock:a".into(),
             nodes,
             told,

@@ -1,6 +1,6 @@
 //! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
 
-use crate::domain::{Answer, Format, LockKey, Mode, NodeAnswer, Timestamp};
+use crate::domain::{Answer, Evidence, Format, LockKey, Mode, NodeAnswer, Timestamp};
 use crate::server::formats::{self, Recognised};
 use crate::server::nodes::Look;
 
@@ -13,6 +13,10 @@ pub struct Entry {
     pub nodes: Vec<NodeAnswer>,
     /// What the format told beyond the owner; nothing where no node shows a lock.
     pub told: Option<Told>,
+    /// A node that shows the lock restarted lately, and may have forgotten another.
+    pub restart_hazard: bool,
+    /// Signs of contention; the observer adds what it knows.
+    pub evidence: Vec<Evidence>,
 }
 
 /// What a format tells beyond the owner.
@@ -34,6 +38,8 @@ pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry
             key: key.clone(),
             nodes: Vec::with_capacity(look.nodes.len()),
             told: None,
+            restart_hazard: false,
+            evidence: Vec::new(),
         })
         .collect();
     for node in look.nodes {
@@ -46,6 +52,7 @@ pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry
                     if let Some(told) = recognised.as_ref().map(told) {
                         // Nodes may disagree while owners change; the first answer stands for the row.
                         entry.told.get_or_insert(told);
+                        entry.restart_hazard |= node.is_hazard;
                     }
                     entry.nodes.push(NodeAnswer {
                         node: node.node.clone(),

@@ -5,25 +5,35 @@ mod known;
 mod merge;
 mod observer;
 pub mod stream;
+mod wants;
 mod watcher;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Board, GroupView, Lock, LockKey, NodeAnswer, Timestamp};
+use crate::domain::{Board, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::{Group, coverage_before_the_first_pass};
 use observer::{Observer, Report};
 use stream::Stream;
+use wants::Wants;
+
+/// So many locks that something was done to are kept in mind for the next look.
+const ACTED_AT_ONCE: usize = 512;
 
 /// A cheap handle to everything that has been observed.
 #[derive(Clone)]
 pub struct Index {
     stream: Arc<Stream>,
     reports: mpsc::Sender<Report>,
+    /// Per group: keys to look at soon, because something was done to them.
+    acted: BTreeMap<String, mpsc::Sender<LockKey>>,
+    wants: Arc<Wants>,
+    gone: broadcast::WeakSender<LockId>,
     clock: Clock,
 }
 
@@ -51,18 +61,29 @@ impl Index {
         let stream = Arc::new(Stream::new(board, clock.now()));
         // A full queue slows the watchers down, and nobody else.
         let (reports, inbox) = mpsc::channel(64);
-        tasks.spawn(Observer::new(Arc::clone(&stream)).run(inbox, stop.clone()));
-        let index = Self {
+        let wants = Arc::new(Wants::default());
+        let (gone, _) = broadcast::channel(1024);
+        let gone_weak = gone.downgrade();
+        let observer = Observer::new(Arc::clone(&stream), Arc::clone(&wants), gone);
+        tasks.spawn(observer.run(inbox, stop.clone()));
+        let mut index = Self {
             stream,
             reports,
+            acted: BTreeMap::new(),
+            wants,
+            gone: gone_weak,
             clock,
         };
-        for group in groups {
-            tasks.spawn(watcher::watch(
-                index.clone(),
-                Arc::clone(group),
-                stop.clone(),
-            ));
+        let watchers: Vec<_> = groups
+            .iter()
+            .map(|group| {
+                let (acted, inbox) = mpsc::channel(ACTED_AT_ONCE);
+                index.acted.insert(group.config.name.clone(), acted);
+                (Arc::clone(group), inbox)
+            })
+            .collect();
+        for (group, acted) in watchers {
+            tasks.spawn(watcher::watch(index.clone(), group, acted, stop.clone()));
         }
         index
     }
@@ -75,6 +96,27 @@ impl Index {
     /// The server's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Has the nodes asked about a lock soon, because something was done to it. Never waits: under a flood of acts some
+    /// locks are seen only when they are looked at anyway.
+    pub fn look_soon(&self, id: &LockId) {
+        if let Some(acted) = self.acted.get(&id.group) {
+            let _full = acted.try_send(id.key.clone());
+        }
+    }
+
+    /// Told of every lock that was seen to be gone; ends with the observer.
+    pub fn gone(&self) -> broadcast::Receiver<LockId> {
+        let ended = || broadcast::channel(1).1;
+        self.gone
+            .upgrade()
+            .map_or_else(ended, |gone| gone.subscribe())
+    }
+
+    /// Who wants which lock through this console.
+    pub fn wants(&self) -> &Wants {
+        &self.wants
     }
 
     /// Asks the nodes about one lock right now, and puts what they say on the board.

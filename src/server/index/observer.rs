@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Looked;
 use super::fold::{Memory, Step, fold};
 use super::merge::Entry;
 use super::stream::Stream;
+use super::wants::Wants;
 use crate::domain::{Change, GroupView, LockId, Timestamp};
 
 /// What a watcher tells the observer.
@@ -33,13 +34,21 @@ pub(super) enum Report {
 /// Keeps what the board does not carry, and writes it.
 pub(super) struct Observer {
     stream: Arc<Stream>,
+    wants: Arc<Wants>,
+    gone: broadcast::Sender<LockId>,
     memories: BTreeMap<LockId, Memory>,
 }
 
 impl Observer {
-    pub(super) fn new(stream: Arc<Stream>) -> Self {
+    pub(super) fn new(
+        stream: Arc<Stream>,
+        wants: Arc<Wants>,
+        gone: broadcast::Sender<LockId>,
+    ) -> Self {
         Self {
             stream,
+            wants,
+            gone,
             memories: BTreeMap::new(),
         }
     }
@@ -85,16 +94,19 @@ impl Observer {
     }
 
     /// What the answers about one key change.
-    fn see(&mut self, group: &str, asked_at: Timestamp, entry: Entry) -> Option<Change> {
+    fn see(&mut self, group: &str, asked_at: Timestamp, mut entry: Entry) -> Option<Change> {
         let id = LockId {
             group: group.to_owned(),
             key: entry.key.clone(),
         };
+        entry.evidence = self.wants.evidence(&id, asked_at);
         let before = self.stream.read(|board| board.locks.get(&id).cloned());
         match fold(id.clone(), before, self.memories.get(&id), asked_at, entry) {
             Step::Nothing => None,
             Step::Forget(change) => {
                 self.memories.remove(&id);
+                // Nobody listens where nobody can wait.
+                let _nobody = self.gone.send(id);
                 Some(change)
             }
             Step::Show(change) => Some(change),

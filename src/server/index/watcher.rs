@@ -17,6 +17,8 @@ use crate::server::nodes::{Group, Scanned};
 
 /// How often known locks are looked at.
 const EVERY: Duration = Duration::from_secs(1);
+/// The pause between two looks at locks that were acted on: however many acts there are, looking costs the nodes little.
+const BETWEEN_ACTED: Duration = Duration::from_millis(100);
 /// Keys per look: bounds memory and the time that one report holds the observer.
 const KEYS_AT_ONCE: usize = 2_000;
 /// A lock caught in the middle of a change of owners is looked at once more after this time before it is called split or partial.
@@ -29,7 +31,12 @@ const AFTERLOOK: Duration = Duration::from_secs(10);
 const FEW_REJECTED: usize = 1_000;
 
 /// Watches one group until `stop` is cancelled.
-pub(super) async fn watch(index: Index, group: Arc<Group>, stop: CancellationToken) {
+pub(super) async fn watch(
+    index: Index,
+    group: Arc<Group>,
+    mut acted: mpsc::Receiver<LockKey>,
+    stop: CancellationToken,
+) {
     let (found, mut names) = mpsc::channel(64);
     let scanning = tokio::spawn(Arc::clone(&group).scan(found, stop.clone()));
     let mut tick = interval(EVERY);
@@ -44,10 +51,15 @@ pub(super) async fn watch(index: Index, group: Arc<Group>, stop: CancellationTok
         known: BTreeSet::new(),
         lately: BTreeMap::new(),
     };
+    let mut rested = Instant::now();
     loop {
         let going_on = tokio::select! {
             () = stop.cancelled() => false,
             _ = tick.tick() => watcher.round().await,
+            Some(key) = next_after(rested, &mut acted) => {
+                rested = Instant::now() + BETWEEN_ACTED;
+                watcher.look_at_acted(key, &mut acted).await
+            }
             Some(scanned) = names.recv() => watcher.take(scanned, &mut names).await,
         };
         if !going_on {
@@ -55,6 +67,12 @@ pub(super) async fn watch(index: Index, group: Arc<Group>, stop: CancellationTok
         }
     }
     scanning.abort();
+}
+
+/// The next key, but not before `rested`.
+async fn next_after(rested: Instant, acted: &mut mpsc::Receiver<LockKey>) -> Option<LockKey> {
+    tokio::time::sleep_until(rested).await;
+    acted.recv().await
 }
 
 struct Watcher {
@@ -111,6 +129,16 @@ impl Watcher {
             .send(Report::Group(Box::new(view)))
             .await
             .is_ok()
+    }
+
+    /// Looks at the locks that something was done to.
+    async fn look_at_acted(&mut self, first: LockKey, acted: &mut mpsc::Receiver<LockKey>) -> bool {
+        let mut keys = BTreeSet::from([first]);
+        while let Ok(key) = acted.try_recv() {
+            keys.insert(key);
+        }
+        let keys: Vec<LockKey> = keys.into_iter().collect();
+        self.look(&keys).await
     }
 
     /// Looks at names that a scan found, together with all others that wait.

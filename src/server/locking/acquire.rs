@@ -1,196 +1,271 @@
-//! Acquire: one try as the Redis documentation describes it, or tries with random growing pauses until a deadline.
+//! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
 
+use super::ballot::{Ballot, Standing, Vote};
+use super::end::end;
+use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
-use super::take::{Took, end, take};
-use super::tidy::{release_later, release_on};
-use super::{Attempt, End, Token};
+use super::stragglers::Stragglers;
+use super::tidy::{release_later, withdraw};
+use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
-use crate::server::nodes::scripts::Told;
+use crate::server::nodes::scripts::{RAISE, Told};
 use crate::server::nodes::trouble::Missed;
 
-/// The longest pause between two tries, at first and at last; each is shortened by a random part.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-
-/// Takes the lock with `SET key token NX PX ttl` on all nodes at once. Whatever was taken is released on *all* nodes
-/// when it did not reach a quorum with validity left. One try.
-pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
-    Claim::new(group, key, token, ttl).try_once().await
+/// What somebody wants to have.
+#[derive(Clone, Debug)]
+pub struct Want {
+    /// How the lock is written.
+    pub layout: Layout,
+    /// The lock.
+    pub key: LockKey,
+    /// Who wants it.
+    pub token: Token,
+    /// The lease.
+    pub ttl: Duration,
+    /// The token was brought along: the lock may be its owner's already.
+    pub brought: bool,
 }
 
-/// Like [`acquire`], again and again with a random delay until `wait` is over.
-pub async fn acquire_within(
-    group: &Group,
-    key: &LockKey,
-    token: &Token,
-    ttl: Duration,
-    wait: Duration,
-) -> Attempt {
-    let deadline = Instant::now() + wait;
-    let mut claim = Claim::new(group, key, token, ttl);
-    let mut pause = PAUSES.0;
-    loop {
-        let attempt = claim.try_once().await;
-        let lease_ms = match &attempt.end {
-            End::Won(_) | End::WrongType(_) => return attempt,
-            End::Taken { lease_ms, .. } => *lease_ms,
-            End::NotHeld | End::NoQuorum => None,
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return attempt;
+impl Want {
+    /// A plain lock with a fresh token.
+    pub fn plain(key: &LockKey, token: &Token, ttl: Duration) -> Self {
+        Self {
+            layout: Layout::Plain,
+            key: key.clone(),
+            token: token.clone(),
+            ttl,
+            brought: false,
         }
-        // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
-        // is worth coming back for.
-        let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
-        sleep(
-            pause
-                .mul_f64(rand::random_range(0.3..1.0))
-                .min(lease)
-                .min(left),
-        )
-        .await;
-        pause = (pause * 2).min(PAUSES.1);
     }
+}
+
+/// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
+/// with validity left. One try.
+pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
+    let want = Want::plain(key, token, ttl);
+    Claim::new(group, &want).try_once().await
 }
 
 /// What we may have on nodes. When it is dropped without having won, all of that is released: also when the one who
 /// asked went away in the middle of it.
-struct Claim<'a> {
+pub struct Claim<'a> {
     group: &'a Group,
-    key: &'a LockKey,
-    token: &'a Token,
-    ttl: Duration,
+    want: &'a Want,
     /// Nodes where something of ours may be, by their place in the configuration.
     doubtful: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
     lease_ends: Instant,
 }
 
+/// What comes back from a node during a try.
+enum Heard {
+    Vote(Vote),
+    Raised(Result<u64, Missed>),
+}
+
 impl<'a> Claim<'a> {
-    fn new(group: &'a Group, key: &'a LockKey, token: &'a Token, ttl: Duration) -> Self {
+    /// Nothing has been asked for yet.
+    pub fn new(group: &'a Group, want: &'a Want) -> Self {
         Self {
             group,
-            key,
-            token,
-            ttl,
+            want,
             doubtful: BTreeSet::new(),
             lease_ends: Instant::now(),
         }
     }
 
-    async fn try_once(&mut self) -> Attempt {
-        let (key, token, ttl) = (self.key, self.token, self.ttl);
-        let began = Instant::now();
-        let was_doubtful = std::mem::replace(
-            &mut self.doubtful,
-            (0..self.group.config.nodes.len()).collect(),
-        );
-        let limit = self.group.config.limit_per_node(ttl);
-        self.lease_ends = began + limit + ttl;
-        let took: Vec<Result<Took, Missed>> = self
-            .group
-            .on_each(|node| async move {
-                let clock = node.clock().clone();
-                node.act(limit, |line| async move {
-                    take(line, &clock, key, token, ttl).await
-                })
-                .await
-            })
-            .await;
-        let end = end(
-            &took,
-            quorum::validity(ttl, began.elapsed(), self.group.config.locking.drift),
-            self.group.clock().now(),
-        );
-        let nobody_is_left = match &end {
-            End::Won(_) => {
-                self.doubtful.clear();
-                return self.attempt(&took, &BTreeSet::new(), end);
-            }
-            End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_) => {
-                self.doubts(&took, &was_doubtful)
-            }
-        };
-        self.doubtful = nobody_is_left;
-        let released = self.release(&took).await;
-        self.attempt(&took, &released, end)
+    /// What is wanted.
+    pub fn want(&self) -> &'a Want {
+        self.want
     }
 
-    /// Where something of ours may be after these answers.
-    fn doubts(&self, took: &[Result<Took, Missed>], before: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let may_be = |n: &usize| match &took[*n] {
-            Ok(Took::Ours) | Err(Missed::Unanswered { .. }) => true,
-            // The node itself says that somebody else's is there.
-            Ok(Took::Theirs(_) | Took::WrongType(_)) => false,
-            // Nothing was sent or done this time.
-            Err(Missed::NotAsked { .. } | Missed::Refused { .. }) => before.contains(n),
+    /// Asks all nodes at once, and releases again if it did not succeed.
+    pub async fn try_once(&mut self) -> Attempt {
+        let began = Instant::now();
+        let limit = self.group.config.limit_per_node(self.want.ttl);
+        // What a token that was brought along holds already must survive that its owner stops listening.
+        let everywhere = if self.want.brought {
+            BTreeSet::new()
+        } else {
+            (0..self.group.each().len()).collect()
         };
-        (0..took.len()).filter(may_be).collect()
+        let before = std::mem::replace(&mut self.doubtful, everywhere);
+        self.lease_ends = began + limit + self.want.ttl;
+
+        let ballot = self.vote(limit).await;
+        let settings = &self.group.config.locking;
+        let validity = quorum::validity(self.want.ttl, began.elapsed(), settings.drift);
+        let end = end(&ballot, validity, self.group.clock().now());
+        if let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
+            // A node that has not answered yet gives the lock or does not; a release reaches it after that.
+            self.doubtful.clear();
+            return self.attempt(&ballot, &BTreeSet::new(), end, fence);
+        }
+        self.doubtful = ballot
+            .doubtful(&|node| before.contains(&node))
+            .into_iter()
+            .filter(|node| !self.was_held_before(&ballot, *node))
+            .collect();
+        let released = self.withdraw(&ballot).await;
+        self.attempt(&ballot, &released, end, None)
+    }
+
+    /// Hears the nodes until it is decided. A try that fails for want of nodes hears them all, so that what was taken
+    /// is known and released before anybody is told.
+    async fn vote(&self, limit: Duration) -> Ballot {
+        let settings = &self.group.config.locking;
+        let now = self.group.clock().now();
+        let proposed = settings.fencing.then(|| fence::propose(now));
+        let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
+        for (place, node) in self.group.each().iter().enumerate() {
+            asked.push(Box::pin(async move {
+                (place, Heard::Vote(self.ask(node, limit, proposed).await))
+            }));
+        }
+        let mut ballot = Ballot::new(asked.len());
+        let mut raising = BTreeMap::new();
+        let mut stragglers = Stragglers::begin();
+        while let Some((place, heard)) = stragglers.or(asked.next()).await {
+            match heard {
+                Heard::Vote(vote) => ballot.hear(place, vote),
+                Heard::Raised(Ok(0)) => ballot.hear(place, Vote::Absent),
+                Heard::Raised(Ok(to)) => ballot.raised(place, to),
+                Heard::Raised(Err(missed)) => ballot.hear(place, Vote::Missed(missed)),
+            }
+            match ballot.standing() {
+                Standing::Open => {}
+                Standing::Carried { .. } => stragglers.decided(),
+                Standing::Failed => {
+                    if matches!(end(&ballot, None, now), End::Taken { .. }) {
+                        stragglers.decided();
+                    }
+                }
+                Standing::Behind { fence, nodes } => {
+                    for place in nodes {
+                        if raising.insert(place, fence) < Some(fence) {
+                            let node = &self.group.each()[place];
+                            asked.push(Box::pin(async move {
+                                (place, Heard::Raised(self.raise(node, limit, fence).await))
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        ballot
+    }
+
+    async fn ask(&self, node: &Node, limit: Duration, fence: Option<u64>) -> Vote {
+        let want = self.want;
+        if let Some(reason) = node.abstains() {
+            return Vote::Missed(Missed::NotAsked { reason });
+        }
+        let bid = Bid {
+            key: &want.key,
+            token: &want.token,
+            ttl: want.ttl,
+            fence,
+            brought: want.brought,
+        };
+        let taking = node.act(limit, |line| async move {
+            want.layout.take(line, node.clock(), &bid).await
+        });
+        taking.await.unwrap_or_else(Vote::Missed)
+    }
+
+    async fn raise(&self, node: &Node, limit: Duration, to: u64) -> Result<u64, Missed> {
+        let want = self.want;
+        let raise = node.act(limit, |mut line| async move {
+            RAISE
+                .key(want.key.as_bytes())
+                .key(fence::key(&want.key))
+                .arg(want.token.expose())
+                .arg(to)
+                .arg(millis(fence::REMEMBERED))
+                .invoke_async(&mut line.connection)
+                .await
+        });
+        raise.await
+    }
+
+    /// What a token that was brought along held before this try is not ours to take away: its owner may rely on it.
+    fn was_held_before(&self, ballot: &Ballot, node: usize) -> bool {
+        self.want.brought && !matches!(ballot.votes()[node], Some(Vote::Ours { again: false, .. }))
     }
 
     /// Releases at once where the node answers; the others are left to the background. Tells where it was done.
-    async fn release(&mut self, took: &[Result<Took, Missed>]) -> BTreeSet<usize> {
-        let (key, token) = (self.key, self.token);
-        let ours = self.nodes().filter(|(n, _)| took[*n] == Ok(Took::Ours));
+    async fn withdraw(&mut self, ballot: &Ballot) -> BTreeSet<usize> {
+        let want = self.want;
+        let doubtful = &self.doubtful;
+        let is_ours = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { .. }));
+        let ours = self
+            .nodes()
+            .filter(|(place, _)| is_ours(place) && doubtful.contains(place));
         let releases =
-            ours.map(|(n, node)| async move { (n, release_on(&node, key, token).await) });
+            ours.map(|(place, node)| async move { (place, withdraw(&node, want).await) });
         let released = futures::future::join_all(releases).await;
         let is_gone =
             |told: &Result<Told, Missed>| matches!(told, Ok(_) | Err(Missed::Refused { .. }));
         let gone: BTreeSet<usize> = released
             .iter()
             .filter(|(_, told)| is_gone(told))
-            .map(|(n, _)| *n)
+            .map(|(place, _)| *place)
             .collect();
-        self.doubtful.retain(|n| !gone.contains(n));
+        self.doubtful.retain(|place| !gone.contains(place));
         released
             .into_iter()
             .filter(|(_, told)| told.is_ok())
-            .map(|(n, _)| n)
+            .map(|(place, _)| place)
             .collect()
     }
 
-    fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> {
+    fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
         self.group.each().iter().cloned().enumerate()
     }
 
     fn attempt(
         &self,
-        took: &[Result<Took, Missed>],
+        ballot: &Ballot,
         released: &BTreeSet<usize>,
         end: End,
+        fence: Option<u64>,
     ) -> Attempt {
         let has_won = matches!(end, End::Won(_));
-        let outcome = |n: usize| match &took[n] {
-            Ok(Took::Ours) if has_won => ActOutcome::Acquired,
-            Ok(Took::Ours) if released.contains(&n) => ActOutcome::Released,
-            Ok(Took::Ours) => ActOutcome::Failed {
+        let outcome = |place: usize| match &ballot.votes()[place] {
+            Some(Vote::Ours { .. }) if has_won => ActOutcome::Acquired,
+            Some(Vote::Ours { .. }) if released.contains(&place) => ActOutcome::Released,
+            Some(Vote::Ours { .. }) => ActOutcome::Failed {
                 reason: "acquired, and not known to be released: it ends with its lease".to_owned(),
             },
-            Ok(Took::Theirs(seen)) => ActOutcome::OtherOwner {
+            Some(Vote::Theirs(seen)) => ActOutcome::OtherOwner {
                 owner: seen.as_ref().map(|(owner, _)| owner.clone()),
             },
-            Ok(Took::WrongType(_)) => ActOutcome::OtherOwner { owner: None },
-            Err(missed) => ActOutcome::Failed {
+            Some(Vote::WrongType(_)) => ActOutcome::OtherOwner { owner: None },
+            Some(Vote::Absent) => ActOutcome::NotHeld,
+            Some(Vote::Missed(missed)) => ActOutcome::Failed {
                 reason: failure(missed, &ActOutcome::Acquired),
             },
+            None => ActOutcome::Pending,
         };
         let nodes = self
             .nodes()
-            .map(|(n, node)| NodeAct {
+            .map(|(place, node)| NodeAct {
                 node: node.name().to_owned(),
-                outcome: outcome(n),
+                outcome: outcome(place),
             })
             .collect();
-        Attempt { nodes, end }
+        Attempt { nodes, end, fence }
     }
 }
 
@@ -198,18 +273,12 @@ impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let nodes: Vec<Arc<Node>> = self
             .nodes()
-            .filter(|(n, _)| self.doubtful.contains(n))
+            .filter(|(place, _)| self.doubtful.contains(place))
             .map(|(_, node)| node)
             .collect();
         if !nodes.is_empty() {
             let stop = self.group.stop().clone();
-            release_later(
-                nodes,
-                self.key.clone(),
-                self.token.clone(),
-                self.lease_ends,
-                stop,
-            );
+            release_later(nodes, self.want.clone(), self.lease_ends, stop);
         }
     }
 }

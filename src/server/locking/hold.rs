@@ -1,180 +1,167 @@
-//! What an owner does with a lock it has: extend it, release it.
+//! Extend and release: what an owner does with its token, decided as soon as a quorum has answered.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+use super::acquire::Want;
+use super::ballot::{Ballot, Standing, Vote};
+use super::end::end_of_extend;
+use super::layouts::Layout;
 use super::owners::{found_there, outcome};
-use super::take::{Took, end, millis};
-use super::tidy::release_on;
-use super::{Attempt, End, Token};
+use super::stragglers::Stragglers;
+use super::tidy::release_later;
+use super::{Attempt, Token};
 use crate::domain::{ActOutcome, LockKey, NodeAct, Timestamp, quorum};
 use crate::server::nodes::Group;
-use crate::server::nodes::scripts::{EXTEND, Told};
+use crate::server::nodes::node::Node;
+use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
+
+/// For how long a node that could not be asked is told of a release, once it comes back; then the lease has to do.
+const TELL_LATER: Duration = Duration::from_mins(5);
+
+/// What the nodes told so far, in the order of the configuration.
+type Answers = Vec<Option<Result<Told, Missed>>>;
 
 /// Sets the lease to `ttl` on every node where the token is the owner's.
 pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
     let began = Instant::now();
     let limit = group.config.limit_per_node(ttl);
-    let told: Vec<Result<Told, Missed>> = group
-        .on_each(|node| async move {
-            let extend = node.act(limit, |mut line| async move {
-                let mut script = EXTEND.key(key.as_bytes());
-                script
-                    .arg(token.expose())
-                    .arg(millis(ttl))
-                    .invoke_async(&mut line.connection)
-                    .await
+    let layout = Layout::of_token(token);
+    let now = group.clock().now();
+    let mut ballot = Ballot::new(group.each().len());
+    let answers = ask(
+        group,
+        |node| async move {
+            let extend = node.act(limit, |line| async move {
+                layout.extend(line, key, token, ttl).await
             });
             extend.await
-        })
-        .await;
-    let now = group.clock().now();
-    let end = end_of_extend(
-        &told,
-        quorum::validity(ttl, began.elapsed(), group.config.locking.drift),
-        key,
-        now,
-    );
+        },
+        |place, told| {
+            ballot.hear(place, vote(told, key, now));
+            matches!(ballot.standing(), Standing::Carried { .. })
+        },
+    )
+    .await;
+    let validity = quorum::validity(ttl, began.elapsed(), group.config.locking.drift);
     Attempt {
-        nodes: acts(group, &told, ActOutcome::Extended, key),
-        end,
+        end: end_of_extend(&ballot, validity, now),
+        nodes: acts(group, &answers, &ActOutcome::Extended, key),
+        fence: None,
     }
 }
 
-/// Deletes the lock on every node where the token is the owner's.
+/// Releases the lock on every node where the token is the owner's. A node that could not be asked is told later.
 pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct> {
-    let told = group
-        .on_each(|node| async move { release_on(&node, key, token).await })
-        .await;
-    acts(group, &told, ActOutcome::Released, key)
+    let layout = Layout::of_token(token);
+    let mut done = 0;
+    let answers = ask(
+        group,
+        |node| async move {
+            let release = node.act(node.command_timeout(), |line| async move {
+                layout.release(line, key, token).await
+            });
+            release.await
+        },
+        |_, told| {
+            done += usize::from(matches!(told, Ok(Told::Done)));
+            done >= group.quorum()
+        },
+    )
+    .await;
+    tell_later(group, &answers, key, token, layout);
+    acts(group, &answers, &ActOutcome::Released, key)
 }
 
-fn acts(
-    group: &Group,
-    told: &[Result<Told, Missed>],
-    done: ActOutcome,
-    key: &LockKey,
-) -> Vec<NodeAct> {
+/// Asks all nodes at once, until all have answered or `is_decided`. What was sent to the others is on its way.
+async fn ask<'a, F>(
+    group: &'a Group,
+    question: impl Fn(&'a Node) -> F,
+    mut is_decided: impl FnMut(usize, &Result<Told, Missed>) -> bool,
+) -> Answers
+where
+    F: Future<Output = Result<Told, Missed>>,
+{
+    let ask = |(place, node): (usize, &'a Arc<Node>)| {
+        let answer = question(node);
+        async move { (place, answer.await) }
+    };
+    let mut asked: FuturesUnordered<_> = group.each().iter().enumerate().map(ask).collect();
+    let mut answers: Answers = vec![None; asked.len()];
+    let mut stragglers = Stragglers::begin();
+    while let Some((place, told)) = stragglers.or(asked.next()).await {
+        if is_decided(place, &told) {
+            stragglers.decided();
+        }
+        answers[place] = Some(told);
+    }
+    answers
+}
+
+/// A lock that was released on a quorum is free; what is left of it elsewhere is cleared away when the node can be asked.
+fn tell_later(group: &Group, answers: &Answers, key: &LockKey, token: &Token, layout: Layout) {
+    let missed = |answer: &Option<Result<Told, Missed>>| {
+        matches!(
+            answer,
+            None | Some(Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }))
+        )
+    };
+    let nodes: Vec<Arc<Node>> = group
+        .each()
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| missed(answer))
+        .map(|(node, _)| Arc::clone(node))
+        .collect();
+    if nodes.is_empty() || !layout.withdraws_what_it_releases() {
+        return;
+    }
+    let want = Want {
+        layout,
+        key: key.clone(),
+        token: token.clone(),
+        ttl: TELL_LATER,
+        brought: true,
+    };
+    release_later(
+        nodes,
+        want,
+        Instant::now() + TELL_LATER,
+        group.stop().clone(),
+    );
+}
+
+fn vote(told: &Result<Told, Missed>, key: &LockKey, now: Timestamp) -> Vote {
+    match told {
+        Ok(Told::Done) => Vote::Ours {
+            again: true,
+            fence: None,
+        },
+        Ok(Told::NotThere) => Vote::Absent,
+        Ok(Told::OtherOwner { value, pttl }) => {
+            Vote::Theirs(found_there(key, value.clone(), *pttl, now))
+        }
+        Ok(Told::WrongType { type_name }) => Vote::WrongType(type_name.clone()),
+        Err(missed) => Vote::Missed(missed.clone()),
+    }
+}
+
+fn acts(group: &Group, answers: &Answers, done: &ActOutcome, key: &LockKey) -> Vec<NodeAct> {
     let now = group.clock().now();
     let names = group.config.nodes.iter().map(|node| node.name.clone());
     names
-        .zip(told)
-        .map(|(node, told)| NodeAct {
+        .zip(answers)
+        .map(|(node, answer)| NodeAct {
             node,
-            outcome: outcome(told, done.clone(), key, now),
+            outcome: match answer {
+                Some(told) => outcome(told, done.clone(), key, now),
+                None => ActOutcome::Pending,
+            },
         })
         .collect()
-}
-
-/// Won on a quorum in time. Otherwise somebody else's if any node says so, not held if too few nodes are left to hold
-/// it, and open if the missing nodes decide.
-fn end_of_extend(
-    told: &[Result<Told, Missed>],
-    validity: Option<Duration>,
-    key: &LockKey,
-    now: Timestamp,
-) -> End {
-    let took: Vec<Result<Took, Missed>> = told
-        .iter()
-        .map(|told| match told {
-            Ok(Told::Done) => Ok(Took::Ours),
-            Ok(Told::NotThere) => Err(Missed::Refused {
-                reason: "not there".to_owned(),
-            }),
-            Ok(Told::OtherOwner { value, pttl }) => {
-                Ok(Took::Theirs(found_there(key, value.clone(), *pttl, now)))
-            }
-            Ok(Told::WrongType { type_name }) => Ok(Took::WrongType(type_name.clone())),
-            Err(missed) => Err(missed.clone()),
-        })
-        .collect();
-    let quorum = quorum::majority(told.len());
-    let may_still_have_it = told
-        .iter()
-        .filter(|told| matches!(told, Ok(Told::Done) | Err(_)))
-        .count();
-    match end(&took, validity, now) {
-        End::NoQuorum if may_still_have_it >= quorum => End::NoQuorum,
-        End::NoQuorum => {
-            // Too few for a quorum of theirs, and yet somebody else is there: the caller has to hear that first.
-            let theirs = took.iter().find_map(|took| match took {
-                Ok(Took::Theirs(seen)) => Some(seen.clone()),
-                Ok(Took::Ours | Took::WrongType(_)) | Err(_) => None,
-            });
-            match theirs {
-                Some(seen) => End::Taken {
-                    lease_ms: seen.as_ref().and_then(|(_, lease)| lease.remaining_ms(now)),
-                    owner: seen.map(|(owner, _)| owner),
-                },
-                None => End::NotHeld,
-            }
-        }
-        otherwise => otherwise,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::server::nodes::sighting::Value;
-
-    const LEFT: Option<Duration> = Some(Duration::from_secs(9));
-
-    fn ended(told: &[Result<Told, Missed>]) -> End {
-        end_of_extend(told, LEFT, &"lock".into(), Timestamp::from_millis(0))
-    }
-
-    fn theirs() -> Result<Told, Missed> {
-        Ok(Told::OtherOwner {
-            value: Value::Text(b"other".to_vec()),
-            pttl: 500,
-        })
-    }
-
-    fn silent() -> Result<Told, Missed> {
-        Err(Missed::Unanswered {
-            reason: "no answer within 500 ms".to_owned(),
-        })
-    }
-
-    #[test]
-    fn an_extension_needs_a_quorum_of_its_own() {
-        assert_eq!(
-            ended(&[Ok(Told::Done), Ok(Told::Done), silent()]),
-            End::Won(Duration::from_secs(9))
-        );
-        assert_eq!(ended(&[Ok(Told::Done), silent(), silent()]), End::NoQuorum);
-        assert_eq!(
-            ended(&[Ok(Told::Done), Ok(Told::NotThere), silent()]),
-            End::NoQuorum
-        );
-    }
-
-    #[test]
-    fn what_is_on_too_few_nodes_is_not_held() {
-        assert_eq!(ended(&[Ok(Told::NotThere)]), End::NotHeld);
-        assert_eq!(
-            ended(&[Ok(Told::Done), Ok(Told::NotThere), Ok(Told::NotThere)]),
-            End::NotHeld
-        );
-    }
-
-    #[test]
-    fn another_owner_is_told_first() {
-        assert!(matches!(
-            ended(&[theirs()]),
-            End::Taken {
-                owner: Some(_),
-                lease_ms: Some(500)
-            }
-        ));
-        assert!(matches!(
-            ended(&[theirs(), Ok(Told::NotThere), Ok(Told::NotThere)]),
-            End::Taken { .. }
-        ));
-        assert_eq!(
-            ended(&[theirs(), Ok(Told::Done), Ok(Told::Done)]),
-            End::Won(Duration::from_secs(9))
-        );
-    }
 }

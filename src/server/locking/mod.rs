@@ -4,19 +4,28 @@
 //! once; a node that is known to be down costs nothing.
 
 mod acquire;
+pub mod ballot;
+mod end;
+pub mod fence;
 mod force;
 mod hold;
+mod layouts;
 mod owners;
-mod take;
+mod stragglers;
 mod tidy;
+mod together;
 mod token;
+pub mod wait;
 
 use std::time::Duration;
 
-pub use acquire::{acquire, acquire_within};
+pub use acquire::{Claim, Want, acquire};
+pub use end::{end, end_of_extend};
 pub use force::{Forced, force_release};
 pub use hold::{extend, release};
+pub use layouts::Layout;
 pub use token::Token;
+pub use wait::acquire_within;
 
 use crate::domain::{NodeAct, Owner};
 
@@ -27,6 +36,8 @@ pub struct Attempt {
     pub nodes: Vec<NodeAct>,
     /// How it ended.
     pub end: End,
+    /// The fence of an acquire that was won; nothing where fencing is off.
+    pub fence: Option<u64>,
 }
 
 /// How an acquire or extend ended.

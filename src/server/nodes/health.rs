@@ -75,6 +75,15 @@ impl Facts {
     }
 }
 
+/// What the group's configuration says about restarts.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The longest lease that may be asked for.
+    pub longest_lease: Duration,
+    /// Whether a node that restarted waits for that long before it takes new locks.
+    pub delayed_restart: bool,
+}
+
 /// How a node is, as far as it is known.
 #[derive(Debug)]
 pub struct Health {
@@ -86,6 +95,8 @@ pub struct Health {
     facts: Facts,
     facts_at: Option<Timestamp>,
     restarted_at: Option<Timestamp>,
+    /// Whether it puts every write on its disk before it answers, as far as it tells (`appendfsync always`).
+    keeps_every_write: bool,
     heard_at: Option<Timestamp>,
 }
 
@@ -101,6 +112,7 @@ impl Health {
             facts: Facts::default(),
             facts_at: None,
             restarted_at: None,
+            keeps_every_write: false,
             heard_at: None,
         }
     }
@@ -130,6 +142,18 @@ impl Health {
         }
     }
 
+    /// What a fresh connection found out about how safely writes are kept.
+    pub fn keeps_every_write(&mut self, keeps: bool) {
+        self.keeps_every_write = keeps;
+    }
+
+    /// Until when a lock may have been forgotten whose owner still relies on it: the delayed restart of the Redis
+    /// documentation ("Performance, crash recovery and fsync").
+    pub fn hazard_until(&self, longest_lease: Duration, now: Timestamp) -> Option<Timestamp> {
+        let until = self.restarted_at?.plus(longest_lease);
+        (until > now && !self.keeps_every_write).then_some(until)
+    }
+
     /// The node can no longer be used.
     pub fn lost(&mut self, trouble: &Trouble, now: Timestamp) {
         self.enter(trouble.state, Some(trouble.reason.clone()), now);
@@ -157,7 +181,8 @@ impl Health {
     }
 
     /// The node as people see it.
-    pub fn view(&self, name: &str, address: &str, now: Timestamp) -> NodeView {
+    pub fn view(&self, name: &str, address: &str, now: Timestamp, rules: Rules) -> NodeView {
+        let hazard_until = self.hazard_until(rules.longest_lease, now);
         let is_up = self.state == NodeState::Up;
         let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
         let uptime = self
@@ -182,6 +207,8 @@ impl Health {
             run_id: self.facts.run_id.clone(),
             uptime_ms: uptime.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
             restarted_at: self.restarted_at,
+            hazard_until,
+            votes: hazard_until.is_none() || !rules.delayed_restart,
             feed: "poll".to_owned(),
             heard_at: self.heard_at,
         }
@@ -193,6 +220,10 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+    const RULES: Rules = Rules {
+        longest_lease: Duration::from_secs(60),
+        delayed_restart: true,
+    };
 
     fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
         let facts = Facts {
@@ -234,7 +265,10 @@ mod tests {
         health.heard(vitals(0, 900, 400, "a"));
         health.heard(vitals(1, 100, 30_000, "a"));
         health.heard(vitals(2, 700, -400, "a"));
-        assert_eq!(health.view("a", "h:1", NOW).clock_skew_ms, Some(30_000));
+        assert_eq!(
+            health.view("a", "h:1", NOW, RULES).clock_skew_ms,
+            Some(30_000)
+        );
     }
 
     #[test]
@@ -243,10 +277,10 @@ mod tests {
         health.heard(vitals(0, 100, 0, "a"));
         health.lost(&Trouble::down("connection refused"), NOW.plus_millis(5));
         health.heard(vitals(10, 100, 0, "a"));
-        assert_eq!(health.view("a", "h:1", NOW).restarted_at, None);
+        assert_eq!(health.view("a", "h:1", NOW, RULES).restarted_at, None);
         health.heard(vitals(20, 100, 0, "b"));
         assert_eq!(
-            health.view("a", "h:1", NOW).restarted_at,
+            health.view("a", "h:1", NOW, RULES).restarted_at,
             Some(NOW.plus_millis(20))
         );
     }
@@ -254,13 +288,37 @@ mod tests {
     #[test]
     fn since_tells_when_the_state_began_not_the_latest_reason() {
         let mut health = Health::unknown();
-        assert_eq!(health.view("a", "h:1", NOW).since, None);
+        assert_eq!(health.view("a", "h:1", NOW, RULES).since, None);
         health.lost(&Trouble::down("no answer within 500 ms"), NOW);
         health.lost(&Trouble::down("connection refused"), NOW.plus_millis(100));
-        let view = health.view("a", "h:1", NOW);
+        let view = health.view("a", "h:1", NOW, RULES);
         assert_eq!(
             (view.since, view.reason.as_deref()),
             (Some(NOW), Some("connection refused"))
         );
+    }
+
+    #[test]
+    fn after_a_restart_a_node_waits_for_the_longest_lease_unless_it_keeps_every_write() {
+        let mut health = Health::unknown();
+        health.heard(vitals(0, 100, 0, "a"));
+        let votes = |health: &Health, at_ms| {
+            let view = health.view("a", "h:1", NOW.plus_millis(at_ms), RULES);
+            (view.hazard_until, view.votes)
+        };
+        assert_eq!(votes(&health, 1), (None, true));
+        health.heard(vitals(10, 100, 0, "b"));
+        let until = Some(NOW.plus_millis(60_010));
+        assert_eq!(votes(&health, 11), (until, false));
+        assert_eq!(votes(&health, 60_010), (None, true));
+        health.keeps_every_write(true);
+        assert_eq!(votes(&health, 11), (None, true));
+        health.keeps_every_write(false);
+        let rules = Rules {
+            delayed_restart: false,
+            ..RULES
+        };
+        let view = health.view("a", "h:1", NOW.plus_millis(11), rules);
+        assert_eq!((view.hazard_until, view.votes), (until, true));
     }
 }

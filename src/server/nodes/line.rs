@@ -1,5 +1,6 @@
 //! One connection to a node: opened, named, and checked. It is used until its first missed answer, then replaced.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use redis::{
 use tokio::sync::Notify;
 
 use super::health::{Facts, Vitals};
+use super::scripts;
 use super::trouble::Trouble;
 use crate::server::clock::Clock;
 
@@ -24,6 +26,45 @@ pub struct Line {
     pub number: u64,
     /// Reading over it leaves a key's idle time alone (`CLIENT NO-TOUCH`, since Redis 7.2).
     pub leaves_no_trace: bool,
+    /// Which commands this server has that take the place of a script.
+    pub abilities: Abilities,
+}
+
+/// Commands that compare before they write, where the server has them and this user may call them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// How to delete a string with an expected value.
+    pub compare_and_delete: Option<CompareAndDelete>,
+    /// `SET key value IFEQ value`: Redis since 8.4, Valkey since 8.1. Told by its companion, which came later or with it.
+    pub compare_and_set: bool,
+}
+
+/// The two spellings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareAndDelete {
+    /// `DELEX key IFEQ value`: Redis since 8.4, Valkey since 9.2.
+    Delex,
+    /// `DELIFEQ key value`: Valkey since 9.0.
+    DelIfEq,
+}
+
+impl Abilities {
+    /// From the answers to `COMMAND INFO DELEX DELIFEQ`: an unknown command is null.
+    fn read(answer: Option<&RedisResult<Value>>) -> Self {
+        let Some(Ok(Value::Array(commands))) = answer else {
+            return Self::default();
+        };
+        let knows = |n: usize| matches!(commands.get(n), Some(Value::Array(_)));
+        let compare_and_delete = match (knows(0), knows(1)) {
+            (true, _) => Some(CompareAndDelete::Delex),
+            (false, true) => Some(CompareAndDelete::DelIfEq),
+            (false, false) => None,
+        };
+        Self {
+            compare_and_delete,
+            compare_and_set: compare_and_delete.is_some(),
+        }
+    }
 }
 
 /// What a connection is for.
@@ -62,15 +103,47 @@ impl Line {
             .cmd("CLIENT")
             .arg("SETNAME")
             .arg("lockkeeper");
-        if purpose == Purpose::Observing {
-            greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
-        }
+        match purpose {
+            Purpose::Observing => greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON"),
+            Purpose::Acting => {
+                greeting
+                    .cmd("COMMAND")
+                    .arg("INFO")
+                    .arg("DELEX")
+                    .arg("DELIFEQ");
+                // So that the first lock costs no more round trips than the others.
+                for script in scripts::SOURCES {
+                    greeting.cmd("SCRIPT").arg("LOAD").arg(script);
+                }
+                &mut greeting
+            }
+        };
         let answers: Vec<RedisResult<Value>> = greeting.query_async(&mut connection).await?;
-        let leaves_no_trace = answers.get(1).is_some_and(Result::is_ok);
+        let (leaves_no_trace, abilities) = match purpose {
+            Purpose::Observing => (
+                answers.get(1).is_some_and(Result::is_ok),
+                Abilities::default(),
+            ),
+            Purpose::Acting => (false, Abilities::read(answers.get(1))),
+        };
         Ok(Self {
             connection,
             number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
+            abilities,
+        })
+    }
+
+    /// Whether the server puts every write on its disk before it answers. Not known counts as no.
+    pub async fn keeps_every_write(&mut self) -> bool {
+        let settings: RedisResult<BTreeMap<String, String>> = redis::cmd("CONFIG")
+            .arg("GET")
+            .arg("append*")
+            .query_async(&mut self.connection)
+            .await;
+        settings.is_ok_and(|settings| {
+            let is = |name: &str, value: &str| settings.get(name).is_some_and(|set| set == value);
+            is("appendonly", "yes") && is("appendfsync", "always")
         })
     }
 

@@ -49,6 +49,8 @@ pub struct Look {
 pub struct NodeLook {
     /// Its name.
     pub node: String,
+    /// It restarted lately and may have forgotten locks.
+    pub is_hazard: bool,
     /// A sighting or nothing per key, in the order asked; or why the node did not answer.
     pub seen: Result<Vec<Option<Sighting>>, String>,
 }
@@ -78,8 +80,7 @@ pub enum Scanned {
 impl Group {
     /// Starts the supervisors of a group's nodes; they end when `stop` is cancelled.
     pub fn start(config: GroupConfig, clock: Clock, stop: CancellationToken) -> Arc<Self> {
-        let (connect, command) = (config.connect_timeout, config.command_timeout);
-        let start = |node| Node::start(node, connect, command, clock.clone(), stop.clone());
+        let start = |node| Node::start(node, &config, clock.clone(), stop.clone());
         Arc::new(Self {
             nodes: config.nodes.iter().map(start).collect(),
             config,
@@ -117,6 +118,7 @@ impl Group {
         let ask = |node: Arc<Node>| async move {
             NodeLook {
                 node: node.name().to_owned(),
+                is_hazard: node.hazard_until().is_some(),
                 seen: look::look(&node, keys).await,
             }
         };

@@ -9,13 +9,13 @@ use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::health::Health;
+use super::health::{Health, Rules};
 use super::line::{Line, Purpose, within};
 use super::memory::Memory;
 use super::trouble::{Missed, Trouble};
-use crate::domain::{NodeState, NodeView};
+use crate::domain::{NodeState, NodeView, Timestamp};
 use crate::server::clock::Clock;
-use crate::server::config::NodeConfig;
+use crate::server::config::{GroupConfig, NodeConfig};
 
 /// One Redis or Valkey server.
 pub struct Node {
@@ -24,6 +24,7 @@ pub struct Node {
     pub(super) info: ConnectionInfo,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
+    rules: Rules,
     pub(super) clock: Clock,
     pub(super) access: watch::Sender<Access>,
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
@@ -64,11 +65,10 @@ impl Access {
 }
 
 impl Node {
-    /// Starts supervising a node until `stop` is cancelled.
+    /// Starts supervising a node of a group until `stop` is cancelled.
     pub fn start(
         config: &NodeConfig,
-        connect_timeout: Duration,
-        command_timeout: Duration,
+        group: &GroupConfig,
         clock: Clock,
         stop: CancellationToken,
     ) -> Arc<Self> {
@@ -78,8 +78,12 @@ impl Node {
             name: config.name.clone(),
             address: config.url.address(),
             info: info.set_tcp_settings(tcp),
-            connect_timeout,
-            command_timeout,
+            connect_timeout: group.connect_timeout,
+            command_timeout: group.command_timeout,
+            rules: Rules {
+                longest_lease: group.locking.longest_lease,
+                delayed_restart: group.locking.delayed_restart,
+            },
             clock,
             access: watch::Sender::new(Access::Starting),
             kick: Arc::new(Notify::new()),
@@ -102,7 +106,21 @@ impl Node {
     /// How it is right now.
     pub fn view(&self) -> NodeView {
         self.health()
-            .view(&self.name, &self.address, self.clock.now())
+            .view(&self.name, &self.address, self.clock.now(), self.rules)
+    }
+
+    /// Until when its answers are a restart hazard.
+    pub fn hazard_until(&self) -> Option<Timestamp> {
+        let now = self.clock.now();
+        self.health().hazard_until(self.rules.longest_lease, now)
+    }
+
+    /// Why it takes no part in acquiring new locks, if it does not.
+    pub fn abstains(&self) -> Option<String> {
+        let until = self.hazard_until().filter(|_| self.rules.delayed_restart)?;
+        Some(format!(
+            "it restarted and may have forgotten locks; it takes new ones again from {until}"
+        ))
     }
 
     /// How long a command may take before the node counts as not answering.
@@ -218,6 +236,9 @@ impl Node {
 
     /// The connection, at once. Waits, up to `limit`, only while the first attempt or a replacement is under way.
     async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
+        if let Some(settled) = self.access.borrow().line(purpose) {
+            return settled;
+        }
         let mut access = self.access.subscribe();
         let settled = access.wait_for(|access| access.line(purpose).is_some());
         let settled = within(limit, settled)

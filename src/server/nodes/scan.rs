@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::node::Node;
+use super::scripts::FENCES;
 use super::trouble::Missed;
 use super::{Scanned, glob};
 use crate::domain::LockKey;
@@ -176,7 +177,7 @@ impl<'a> Pass<'a> {
     async fn hand_on(&mut self, names: Vec<Vec<u8>>) -> Result<(), Stopped> {
         let mut new = Vec::new();
         for key in names.into_iter().map(LockKey::new) {
-            if self.names.contains(&key) {
+            if self.names.contains(&key) || key.as_bytes().starts_with(FENCES) {
                 continue;
             }
             if self.names.len() >= MOST_NAMES {

@@ -53,8 +53,12 @@ impl Node {
             .await?
             .map_err(|error| Trouble::of(&error))?;
         let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
+        let keeps = within(self.command_timeout, observing.keeps_every_write()).await?;
         self.memory().forget_everything();
-        self.health().heard(vitals);
+        let mut health = self.health();
+        health.heard(vitals);
+        health.keeps_every_write(keeps);
+        drop(health);
         self.access.send_replace(Access::Open {
             observing,
             acting: Some(acting),
@@ -91,9 +95,12 @@ impl Node {
 
     async fn reopen_acting(&self) -> Result<(), Trouble> {
         let opening = Line::open(&self.info, Purpose::Acting, Arc::clone(&self.kick));
-        let line = within(self.connect_timeout, opening)
+        let mut line = within(self.connect_timeout, opening)
             .await?
             .map_err(|error| Trouble::of(&error))?;
+        // The server may have restarted since the last check: that has to be known before it is asked for a lock.
+        let vitals = within(self.command_timeout, line.check(&self.clock, true)).await??;
+        self.health().heard(vitals);
         self.access.send_if_modified(|access| match access {
             Access::Open { acting, .. } => {
                 *acting = Some(line);

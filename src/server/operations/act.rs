@@ -7,17 +7,17 @@ use utoipa::ToSchema;
 
 use super::{Operations, check_key, count, millis};
 use crate::domain::{
-    ActOutcome, Environment, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released,
-    Timestamp,
+    ActOutcome, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released, Timestamp,
 };
-use crate::server::locking::{self, Attempt, End, Token};
+use crate::server::locking::{self, Attempt, End, Layout, Token, Want};
 use crate::server::nodes::Group;
 
 /// The longest that an acquire may wait.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// The longest label and reason, in characters.
+/// The longest label, in characters.
 const LONGEST_LABEL: usize = 64;
-const LONGEST_REASON: usize = 500;
+/// The longest token: nobody reads more of an owner, so more could not be compared.
+const LONGEST_TOKEN: usize = 512;
 
 /// What an acquire asks for.
 #[derive(Clone, Debug)]
@@ -85,43 +85,63 @@ impl Operations {
                 format!("is longer than {LONGEST_LABEL} characters"),
             ));
         }
-        match request.format {
-            Format::Plain => {}
-            Format::RedisPy
-            | Format::NodeRedlock
-            | Format::Redsync
-            | Format::Rslock
-            | Format::Redisson
-            | Format::RedissonFair
-            | Format::ShedLock
-            | Format::LegacyTimestamp => {
-                return Err(impossible(
-                    "format",
-                    format!(
-                        "{} cannot be acquired from here; `plain` can",
-                        request.format
-                    ),
-                ));
-            }
-        }
-        let token = Token::mint(if label.is_empty() { "console" } else { label });
-        let attempt = if wait.is_zero() {
-            locking::acquire(&group, &id.key, &token, ttl).await
-        } else {
-            locking::acquire_within(&group, &id.key, &token, ttl, wait).await
+        let Some(layout) = Layout::of(request.format) else {
+            return Err(impossible(
+                "format",
+                format!(
+                    "{} cannot be acquired from here; `plain` can",
+                    request.format
+                ),
+            ));
         };
+        let token = match &request.token {
+            Some(token) => check_token(token)?,
+            None => layout.mint(if label.is_empty() { "console" } else { label }),
+        };
+        let want = Want {
+            layout,
+            key: id.key.clone(),
+            token,
+            ttl,
+            brought: request.token.is_some(),
+        };
+        let attempt = self.attempt(&group, id, &want, wait).await;
+        let fencing_token = attempt.fence;
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
-            .inspect_err(|fault| refused("acquire", id, fault))?;
-        tracing::info!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
-        self.look_again(&group, &id.key).await?;
+            .inspect_err(|fault| self.refused_acquire(id, fault))?;
+        let token = want.token;
+        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
+        self.index().look_soon(id);
         Ok(Acquired {
             token: String::from_utf8_lossy(token.expose()).into_owned(),
             fingerprint: token.fingerprint(),
-            fencing_token: None,
+            fencing_token,
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
             nodes,
         })
+    }
+
+    /// One try, or as many as fit into the time.
+    async fn attempt(&self, group: &Group, id: &LockId, want: &Want, wait: Duration) -> Attempt {
+        if wait.is_zero() {
+            return self.queues(&id.group).attempt(group, want).await;
+        }
+        let place = self.queues(&id.group).join(&id.key);
+        // Whoever looks at the lock sees how many wait for it, also when one of them goes away.
+        let told = Waiters {
+            operations: self,
+            id,
+        };
+        told.tell();
+        locking::acquire_within(group, want, wait, place).await
+    }
+
+    fn refused_acquire(&self, id: &LockId, fault: &Fault) {
+        if matches!(fault, Fault::Held { .. }) {
+            self.index().wants().refused(id, self.index().now());
+        }
+        refused("acquire", id, fault);
     }
 
     /// Renews a lease with the owner's token.
@@ -133,8 +153,8 @@ impl Operations {
         let attempt = locking::extend(&group, &id.key, &token, ttl).await;
         let (validity, nodes) =
             won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
-        tracing::info!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
-        self.look_again(&group, &id.key).await?;
+        tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
+        self.index().look_soon(id);
         Ok(Extended {
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
@@ -151,63 +171,33 @@ impl Operations {
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };
         released(&group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
-        tracing::info!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
-        let seen_after = self.look_again(&group, &id.key).await?.lock;
+        tracing::debug!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
+        self.queues(&id.group).freed(&id.key);
+        self.index().look_soon(id);
         Ok(Released {
             nodes,
             at,
-            seen_after,
+            seen_after: None,
         })
     }
+}
 
-    /// Releases somebody else's lock, if its owner is still the one that was seen.
-    pub async fn force_release(
-        &self,
-        id: &LockId,
-        fingerprint: &Fingerprint,
-        reason: &str,
-        confirm: Option<&str>,
-    ) -> Result<Released, Fault> {
-        let group = self.group_to_act_on(&id.group)?;
-        check_key(&id.key)?;
-        let reason = reason.trim();
-        if reason.is_empty() {
-            return Err(impossible(
-                "reason",
-                "is blank; say why the lock is broken".into(),
-            ));
-        }
-        if reason.chars().count() > LONGEST_REASON {
-            return Err(impossible(
-                "reason",
-                format!("is longer than {LONGEST_REASON} characters"),
-            ));
-        }
-        match group.config.environment {
-            Environment::Production if confirm != Some(&*id.key.text()) => {
-                return Err(Fault::ConfirmRequired {
-                    key: id.key.clone(),
-                });
-            }
-            Environment::Production | Environment::Staging | Environment::Development => {}
-        }
-        // Written before the act, so that an act which kills us is still in the log.
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, "begins");
-        let forced = locking::force_release(&group, &id.key, fingerprint).await;
-        let at = self.index().now();
-        let other = |nodes| Fault::OwnerChanged {
-            owner: forced.owner_now.clone(),
-            nodes,
-        };
-        let end = released(&group, &forced.nodes, other);
-        let seen_after = self.look_again(&group, &id.key).await?.lock;
-        end.inspect_err(|fault| refused("force-release", id, fault))?;
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), "released");
-        Ok(Released {
-            nodes: forced.nodes,
-            at,
-            seen_after,
-        })
+/// Keeps the number of those who wait for a lock told: when one begins and when one ends, however it ends.
+struct Waiters<'a> {
+    operations: &'a Operations,
+    id: &'a LockId,
+}
+
+impl Waiters<'_> {
+    fn tell(&self) {
+        let waiting = self.operations.queues(&self.id.group).waiting(&self.id.key);
+        self.operations.index().wants().waiting(self.id, waiting);
+    }
+}
+
+impl Drop for Waiters<'_> {
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
@@ -218,7 +208,7 @@ enum Act {
 
 /// The validity and the nodes of an attempt that was won, or why it was not.
 fn won(group: &Group, attempt: Attempt, act: Act) -> Result<(Duration, Vec<NodeAct>), Fault> {
-    let Attempt { nodes, end } = attempt;
+    let Attempt { nodes, end, .. } = attempt;
     match (end, act) {
         (End::Won(validity), _) => Ok((validity, nodes)),
         (End::Taken { owner, lease_ms }, Act::Acquire) => {
@@ -239,7 +229,7 @@ fn won(group: &Group, attempt: Attempt, act: Act) -> Result<(Duration, Vec<NodeA
 }
 
 /// Whether a release took place, or why not; `other` makes the fault for a lock that somebody else holds.
-fn released(
+pub(super) fn released(
     group: &Group,
     nodes: &[NodeAct],
     other: impl FnOnce(Vec<NodeAct>) -> Fault,
@@ -302,21 +292,27 @@ fn check_token(token: &str) -> Result<Token, Fault> {
     if token.is_empty() {
         return Err(impossible("token", "is empty".into()));
     }
+    if token.len() > LONGEST_TOKEN {
+        return Err(impossible(
+            "token",
+            format!("is longer than {LONGEST_TOKEN} bytes"),
+        ));
+    }
     Ok(Token::from_bytes(token.as_bytes()))
 }
 
-fn impossible(field: &str, detail: String) -> Fault {
+pub(super) fn impossible(field: &str, detail: String) -> Fault {
     Fault::Impossible {
         field: field.to_owned(),
         detail,
     }
 }
 
-fn refused(act: &str, id: &LockId, fault: &Fault) {
-    tracing::info!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
+pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
+    tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
 }
 
-fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
+pub(super) fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
     nodes
         .iter()
         .map(|node| {

@@ -1,20 +1,24 @@
 //! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
 
 mod act;
+mod force;
 pub mod idempotency;
 mod list;
 mod mine;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::broadcast;
 
 pub use act::{AcquireRequest, Acquired, Extended};
 pub use list::{ListQuery, Listing};
 
-use crate::domain::{Fault, GroupView, Lock, LockKey, NodeState, Snapshot};
+use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot};
 use crate::server::index::Index;
+use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
-use crate::server::nodes::sighting::LONGEST_VALUE;
 use mine::Held;
 
 /// Every verb that pages, API and command line share.
@@ -22,18 +26,24 @@ pub struct Operations {
     groups: Vec<Arc<Group>>,
     index: Index,
     held: Held,
+    /// Who waits for which lock, by group.
+    queues: Arc<BTreeMap<String, Queues>>,
 }
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
 pub const LONGEST_KEY: usize = 16 * 1024;
 
-/// The longest token that is accepted from outside: what is longer is not taken for an owner on the nodes either.
-pub const LONGEST_TOKEN: usize = LONGEST_VALUE;
-
 impl Operations {
     /// The verbs over these groups.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn new(groups: Vec<Arc<Group>>, index: Index) -> Self {
+        let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
+        let queues = Arc::new(groups.iter().map(name).collect());
+        tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
         Self {
+            queues,
             groups,
             index,
             held: Held::default(),
@@ -106,6 +116,11 @@ impl Operations {
         self.index.look_again(group, key).await.ok_or_else(stopping)
     }
 
+    /// Those who wait in a group that is known to exist.
+    fn queues(&self, group: &str) -> &Queues {
+        self.queues.get(group).expect("every group has its queues")
+    }
+
     fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
         let known = self.groups.iter().find(|group| group.config.name == name);
         known.cloned().ok_or_else(|| Fault::UnknownGroup {
@@ -138,15 +153,20 @@ impl Operations {
     }
 }
 
-/// Whether a token that a client brings along is not longer than any owner's.
-pub fn check_token_length(token: &str) -> Result<(), Fault> {
-    if token.len() > LONGEST_TOKEN {
-        return Err(Fault::Impossible {
-            field: "token".into(),
-            detail: format!("is longer than {LONGEST_TOKEN} bytes"),
-        });
+/// Rings for those who wait when anybody, here or elsewhere, is seen to have released. Ends with the index.
+async fn wake(mut gone: broadcast::Receiver<LockId>, queues: Arc<BTreeMap<String, Queues>>) {
+    loop {
+        match gone.recv().await {
+            Ok(id) => {
+                if let Some(queues) = queues.get(&id.group) {
+                    queues.freed(&id.key);
+                }
+            }
+            // Those who were not rung for try by themselves.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
     }
-    Ok(())
 }
 
 fn check_key(key: &LockKey) -> Result<(), Fault> {

@@ -5,6 +5,7 @@ pub mod fake_servers;
 pub mod keys;
 pub mod redis_nodes;
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long anything that should happen may take on a busy machine.
@@ -28,4 +29,13 @@ pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) 
 /// Asks again and again until it is so.
 pub async fn eventually_is(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     eventually(what, async || is_so().await.then_some(())).await;
+}
+
+/// Where `make setup` puts redis-py and the servers that the system does not have.
+pub fn tools() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
+        || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache"),
+        PathBuf::from,
+    );
+    cache.join("lockkeeper/tools/redis-py-8.1.0")
 }

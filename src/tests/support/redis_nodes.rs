@@ -1,5 +1,6 @@
 //! Real `redis-server` children on loopback ports of their own; they die with the test.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use super::eventually;
 
 /// One server.
 pub struct RedisNode {
+    program: PathBuf,
     port: u16,
     folder: TempDir,
     arguments: Vec<String>,
@@ -34,6 +36,20 @@ impl RedisNode {
 
     /// Starts an empty server with more arguments, such as `--requirepass`.
     pub async fn start_with(arguments: &[&str]) -> Self {
+        Self::start_program("redis-server".into(), arguments).await
+    }
+
+    /// Starts an empty Valkey 9, which has commands that compare before they write.
+    pub async fn start_valkey() -> Self {
+        let program = super::tools().join("bin/valkey-9.1.2.post2");
+        assert!(
+            program.exists(),
+            "Valkey 9 is not installed; `make setup` installs it"
+        );
+        Self::start_program(program, &[]).await
+    }
+
+    async fn start_program(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let asks_for = arguments
             .iter()
@@ -41,8 +57,9 @@ impl RedisNode {
         let password = asks_for.and_then(|at| arguments.get(at + 1)).cloned();
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
-        let child = spawn(port, &folder, &arguments);
+        let child = spawn(&program, port, &folder, &arguments);
         let mut node = Self {
+            program,
             port,
             folder,
             arguments,
@@ -95,7 +112,7 @@ impl RedisNode {
     /// Kills it and starts it without data on the same port.
     pub async fn restart_empty(&mut self) {
         let _it_may_be_dead_already = self.child.kill().await;
-        self.child = spawn(self.port, &self.folder, &self.arguments);
+        self.child = spawn(&self.program, self.port, &self.folder, &self.arguments);
         self.answers().await;
     }
 
@@ -230,8 +247,8 @@ pub fn free_port() -> u16 {
     }
 }
 
-fn spawn(port: u16, folder: &TempDir, arguments: &[String]) -> Child {
-    Command::new("redis-server")
+fn spawn(program: &Path, port: u16, folder: &TempDir, arguments: &[String]) -> Child {
+    Command::new(program)
         .args([
             "--save",
             "",

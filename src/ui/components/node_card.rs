@@ -114,6 +114,17 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
                 .map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now)),
         ),
         (
+            "New locks",
+            match node.hazard_until {
+                Some(until) if !node.votes => format!(
+                    "none for {}: it restarted and may have forgotten some",
+                    format::span(until.since(now).as_secs() * 1_000)
+                ),
+                Some(_) => "taken, though it restarted and may have forgotten some".to_owned(),
+                None => "taken".to_owned(),
+            },
+        ),
+        (
             "Run",
             node.run_id
                 .as_ref()

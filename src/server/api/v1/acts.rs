@@ -12,7 +12,7 @@ use crate::domain::{Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, T
 use crate::server::api::extract::{Body, LockParams, LockPath, Repeatable};
 use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::operations::{AcquireRequest, Acquired, Extended, check_token_length};
+use crate::server::operations::{AcquireRequest, Acquired, Extended};
 use crate::server::state::AppState;
 
 /// What an acquire asks for.
@@ -97,22 +97,19 @@ pub struct ReleasedBody {
     nodes: Vec<NodeAct>,
     /// When.
     at: Timestamp,
-    /// What each node showed right afterwards; empty where none shows the lock.
-    seen_after: Vec<NodeAnswer>,
+    /// (After a forced release) what each node showed right afterwards; empty where none shows the lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_after: Option<Vec<NodeAnswer>>,
 }
 
-impl From<Released> for ReleasedBody {
-    fn from(released: Released) -> Self {
-        let seen_after = released
-            .seen_after
-            .map(|lock| lock.nodes)
-            .unwrap_or_default();
-        Self {
+impl ReleasedBody {
+    fn of(released: Released, seen_after: Option<Vec<NodeAnswer>>) -> Json<Self> {
+        Json(Self {
             outcome: "released",
             nodes: released.nodes,
             at: released.at,
             seen_after,
-        }
+        })
     }
 }
 
@@ -167,10 +164,6 @@ pub async fn acquire(
         token: body.token,
         auto_renew: body.auto_renew,
     };
-    request
-        .token
-        .as_deref()
-        .map_or(Ok(()), check_token_length)?;
     let _while_it_waits = state.limits.wait(client, request.wait_ms)?;
     let given = state
         .repeats
@@ -198,7 +191,6 @@ pub async fn extend(
     LockPath(id): LockPath,
     Body(body): Body<ExtendBody>,
 ) -> Result<Json<Extended>, ApiError> {
-    check_token_length(&body.token)?;
     Ok(Json(
         state
             .operations
@@ -221,10 +213,8 @@ pub async fn release(
     LockPath(id): LockPath,
     Body(body): Body<ReleaseBody>,
 ) -> Result<Json<ReleasedBody>, ApiError> {
-    check_token_length(&body.token)?;
-    Ok(Json(
-        state.operations.release(&id, &body.token).await?.into(),
-    ))
+    let released = state.operations.release(&id, &body.token).await?;
+    Ok(ReleasedBody::of(released, None))
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
@@ -248,5 +238,9 @@ pub async fn force_release(
         .operations
         .force_release(&id, &fingerprint, &body.reason, body.confirm.as_deref())
         .await?;
-    Ok(Json(released.into()))
+    let seen_after = released.seen_after.clone().map(|lock| lock.nodes);
+    Ok(ReleasedBody::of(
+        released,
+        Some(seen_after.unwrap_or_default()),
+    ))
 }

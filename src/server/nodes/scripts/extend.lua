@@ -5,6 +5,7 @@ local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'none' then return {0, '', 0} end
 local left = redis.call('PTTL', KEYS[1])
 if kind ~= 'string' then return {-2, kind, left} end
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {-1, redis.call('GETRANGE', KEYS[1], 0, 512), left} end
+local start = redis.call('GETRANGE', KEYS[1], 0, math.max(#ARGV[1], 512))
+if start ~= ARGV[1] then return {-1, start:sub(1, 513), left} end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {1, '', left}

@@ -1,10 +1,27 @@
-//! The scripts that run on nodes, one `.lua` file each. A new version of Redis' own commands (`DELEX`, `DELIFEQ`) does
-//! the same for strings, but not everywhere and not for hashes.
+//! The scripts that run on nodes, one `.lua` file each. Newer servers have commands of their own for some of it, see
+//! [`super::line::Abilities`].
 
 use std::sync::LazyLock;
 
 use super::sighting::{self, LONGEST_VALUE};
 use redis::{FromRedisValue, ParsingError, Script, Value};
+
+/// How the names of the counters begin that [`ACQUIRE`] keeps beside locks. They are no locks and never shown as such.
+pub const FENCES: &[u8] = b"lockkeeper:fence:";
+
+/// The scripts of every acquire and release.
+pub const SOURCES: [&str; 4] = [
+    include_str!("acquire.lua"),
+    include_str!("raise.lua"),
+    include_str!("extend.lua"),
+    include_str!("release.lua"),
+];
+
+/// Takes a string lock or extends the caller's own, and raises its fence.
+pub static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
+
+/// Raises a fence.
+pub static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("raise.lua")));
 
 /// Sets the lease if the token is the owner's.
 pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));
@@ -16,7 +33,34 @@ pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!
 pub static RELEASE_REDISSON: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
 
-/// What each of the scripts answers.
+/// What the scripts that take a lock answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// It is the caller's now.
+    Ours {
+        /// It was the caller's before.
+        again: bool,
+        /// The fence; 0 where none is kept.
+        fence: u64,
+    },
+    /// It is not, and this is why.
+    Refused(Told),
+}
+
+impl FromRedisValue for Given {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (code, _, fence): (i64, Value, i64) = redis::from_redis_value(value.clone())?;
+        match code {
+            1 | 2 => Ok(Self::Ours {
+                again: code == 1,
+                fence: u64::try_from(fence).unwrap_or(0),
+            }),
+            _ => Told::from_redis_value(value).map(Self::Refused),
+        }
+    }
+}
+
+/// What each of the other scripts answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     /// The owner was the expected one, and it is done.

@@ -1,0 +1,77 @@
+//! Fencing tokens: numbers that rise with every acquire of a lock, so that a resource can refuse whoever comes late.
+//!
+//! Each node keeps a counter beside a lock. Who acquires proposes a number from its clock; a node that gives the lock
+//! raises its counter to the proposal, or to one more than it had if that is larger, and answers it. The token is what
+//! one whole quorum has counted at least to ([`super::ballot::Ballot::standing`]).
+//!
+//! **Promised:** of two holds of one lock, the one that was taken later on a node that both were granted by has the
+//! larger token, whatever clocks do. Any two quorums share such a node, so that is: the later hold. A node that forgot
+//! its counter counts on from the proposal instead, so then the promise needs the clock of the later proposer to be
+//! ahead of what was given before: clocks that differ by less than the time in between.
+//!
+//! **Counters do not stay for ever:** a counter that was not raised for [`REMEMBERED`] goes away. What comes next is
+//! proposed by a clock that long after, and is larger unless the clocks of two proposers differ by that much.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::domain::{LockKey, Timestamp};
+use crate::server::nodes::scripts::FENCES;
+
+/// For how long a node remembers how far it counted for a lock that nobody acquires.
+pub const REMEMBERED: Duration = Duration::from_hours(1);
+
+/// The last number that was proposed in this process: two proposals of one process never collide.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// A number larger than all proposed before: the clock in microseconds, or one more than the last.
+pub fn propose(now: Timestamp) -> u64 {
+    let by_the_clock = u64::try_from(now.millis())
+        .unwrap_or(0)
+        .saturating_mul(1000);
+    let next = |last: u64| by_the_clock.max(last + 1);
+    let before = LAST
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+            Some(next(last))
+        })
+        .expect("the closure always answers");
+    next(before)
+}
+
+/// The name of the counter beside a lock. In a cluster it lies in the lock's slot: a name without a hash tag becomes one.
+pub fn key(lock: &LockKey) -> Vec<u8> {
+    let name = lock.as_bytes();
+    let has_tag = name
+        .iter()
+        .position(|&byte| byte == b'{')
+        .is_some_and(|open| {
+            let rest = &name[open + 1..];
+            rest.iter()
+                .position(|&byte| byte == b'}')
+                .is_some_and(|close| close > 0)
+        });
+    let (open, close): (&[u8], &[u8]) = if has_tag { (b"", b"") } else { (b"{", b"}") };
+    [FENCES, open, name, close].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proposals_rise_even_where_the_clock_stands_still() {
+        let now = Timestamp::from_millis(1_795_200_545_000);
+        let first = propose(now);
+        assert!(first >= 1_795_200_545_000_000);
+        assert!(propose(now) > first);
+        assert!(propose(Timestamp::from_millis(0)) > first);
+    }
+
+    #[test]
+    fn the_counter_lies_in_the_locks_slot() {
+        let name = |lock: &str| String::from_utf8(key(&lock.into())).unwrap();
+        assert_eq!(name("lock:a"), "lockkeeper:fence:{lock:a}");
+        assert_eq!(name("{orders}:lock"), "lockkeeper:fence:{orders}:lock");
+        assert_eq!(name("lock:{}"), "lockkeeper:fence:{lock:{}}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Waiting for a lock: who came first tries first, whoever sees it released says so, and nobody waits past a deadline.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::acquire::Claim;
+use super::together::Tries;
+use super::{Attempt, End, Want};
+use crate::domain::LockKey;
+use crate::server::nodes::Group;
+
+/// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
+/// queue tries, so a lock costs one console this much whether one or a thousand wait for it.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+
+/// Who waits for the locks of one group, in this process. Those of other processes are met on the nodes.
+#[derive(Clone, Default)]
+pub struct Queues {
+    by_lock: Arc<Mutex<HashMap<LockKey, Queue>>>,
+    tries: Tries,
+}
+
+/// Who waits for one lock.
+#[derive(Default)]
+struct Queue {
+    places: VecDeque<Arc<Notify>>,
+    /// What the last try of whoever was first came to: the others are told this when their time is over.
+    latest: Option<Attempt>,
+}
+
+impl Queues {
+    /// How many wait for this lock.
+    pub fn waiting(&self, key: &LockKey) -> usize {
+        self.queues().get(key).map_or(0, |queue| queue.places.len())
+    }
+
+    /// The lock was released, as far as anybody saw: whoever is first tries at once.
+    pub fn freed(&self, key: &LockKey) {
+        if let Some(first) = self
+            .queues()
+            .get(key)
+            .and_then(|queue| queue.places.front())
+        {
+            first.notify_one();
+        }
+    }
+
+    /// Joins the queue for a lock, at its end.
+    pub fn join(&self, key: &LockKey) -> Place {
+        let turn = Arc::new(Notify::new());
+        let mut queues = self.queues();
+        let queue = queues.entry(key.clone()).or_default();
+        queue.places.push_back(Arc::clone(&turn));
+        Place {
+            queues: self.clone(),
+            key: key.clone(),
+            turn,
+        }
+    }
+
+    fn queues(&self) -> MutexGuard<'_, HashMap<LockKey, Queue>> {
+        self.by_lock.lock().expect("nobody panics while holding it")
+    }
+
+    /// One try, together with all who try at this moment.
+    pub async fn attempt(&self, group: &Group, want: &Want) -> Attempt {
+        let mut claim = Claim::new(group, want);
+        self.tries.attempt(&mut claim, group.clock().now()).await
+    }
+}
+
+/// A place in a queue. It is left when it is dropped.
+pub struct Place {
+    queues: Queues,
+    key: LockKey,
+    /// Rung when it is worth trying: this place has become the first, or is it and the lock was released.
+    turn: Arc<Notify>,
+}
+
+impl Place {
+    fn is_first(&self) -> bool {
+        let queues = self.queues.queues();
+        let first = queues.get(&self.key).and_then(|queue| queue.places.front());
+        first.is_some_and(|first| Arc::ptr_eq(first, &self.turn))
+    }
+
+    fn latest(&self) -> Option<Attempt> {
+        let queues = self.queues.queues();
+        queues.get(&self.key).and_then(|queue| queue.latest.clone())
+    }
+
+    fn tell_latest(&self, attempt: &Attempt) {
+        if let Some(queue) = self.queues.queues().get_mut(&self.key) {
+            queue.latest = Some(attempt.clone());
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut queues = self.queues.queues();
+        let Some(queue) = queues.get_mut(&self.key) else {
+            return;
+        };
+        let is_this = |place: &Arc<Notify>| Arc::ptr_eq(place, &self.turn);
+        let was_first = queue.places.front().is_some_and(is_this);
+        queue.places.retain(|place| !is_this(place));
+        match queue.places.front() {
+            None => {
+                queues.remove(&self.key);
+            }
+            Some(next) if was_first => next.notify_one(),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Takes a lock as soon as it can be had, until `wait` is over.
+///
+/// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
+pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
+    let deadline = Instant::now() + wait;
+    let mut claim = Claim::new(group, want);
+    while !place.is_first() {
+        if timeout_at(deadline, place.turn.notified()).await.is_err() {
+            match place.latest() {
+                Some(latest) => return latest,
+                // Nobody has tried yet: one question tells who is in the way.
+                None => break,
+            }
+        }
+    }
+    let mut pause = PAUSES.0;
+    loop {
+        let now = group.clock().now();
+        let attempt = place.queues.tries.attempt(&mut claim, now).await;
+        let lease_ms = match &attempt.end {
+            End::Won(_) | End::WrongType(_) => return attempt,
+            End::Taken { lease_ms, .. } => *lease_ms,
+            End::NotHeld | End::NoQuorum => None,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return attempt;
+        }
+        place.tell_latest(&attempt);
+        // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
+        // is worth coming back for.
+        let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
+        let pause_now = pause
+            .mul_f64(rand::random_range(0.3..1.0))
+            .min(lease)
+            .min(left);
+        match timeout(pause_now, place.turn.notified()).await {
+            Ok(()) => pause = PAUSES.0,
+            Err(_) => pause = (pause * 2).min(PAUSES.1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_left_in_any_order_and_the_next_one_becomes_the_first() {
+        let (queues, key) = (Queues::default(), LockKey::from("lock:a"));
+        let (one, two, three) = (queues.join(&key), queues.join(&key), queues.join(&key));
+        assert!(one.is_first() && !two.is_first() && queues.waiting(&key) == 3);
+        drop(two);
+        drop(one);
+        assert!(three.is_first() && queues.waiting(&key) == 1);
+        drop(three);
+        assert_eq!(queues.waiting(&key), 0);
+        assert!(queues.queues().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_release_rings_for_the_first_alone_and_is_not_lost_while_it_tries() {
+        let (queues, key) = (Queues::default(), LockKey::from("lock:a"));
+        let (one, two) = (queues.join(&key), queues.join(&key));
+        queues.freed(&key);
+        one.turn.notified().await;
+        assert!(
+            timeout(Duration::ZERO, two.turn.notified()).await.is_err(),
+            "the second is not rung for"
+        );
+        drop(one);
+        two.turn.notified().await;
+    }
+}

@@ -1,0 +1,23 @@
+-- Takes a lock that is a string, or extends it if it is the caller's already, and raises its fence.
+-- KEYS[1] the lock, KEYS[2] its fence if it has one; ARGV[1] the token, ARGV[2] the lease in milliseconds, ARGV[3] the
+-- fence proposed, ARGV[4] for how many milliseconds it is remembered.
+-- Answers {2 taken | 1 extended | -1 somebody else's | -2 of another type, its value or type, the fence or the PTTL}.
+local fence = 0
+if KEYS[2] then
+  -- Read first: a fence that is no number ends the script before anything is written.
+  local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+  if not last or last >= 9007199254740991 then return redis.error_reply('ERR the fence beside this lock is no number to count on') end
+  fence = math.max(tonumber(ARGV[3]), last + 1)
+end
+local took = 2
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local kind = redis.call('TYPE', KEYS[1])['ok']
+  local left = redis.call('PTTL', KEYS[1])
+  if kind ~= 'string' then return {-2, kind, left} end
+  local start = redis.call('GETRANGE', KEYS[1], 0, math.max(#ARGV[1], 512))
+  if start ~= ARGV[1] then return {-1, start:sub(1, 513), left} end
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  took = 1
+end
+if KEYS[2] then redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4]) end
+return {took, '', fence}

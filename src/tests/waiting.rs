@@ -1,0 +1,197 @@
+//! Waiting for locks over HTTP: one gets it, the next in line is woken, and who goes away leaves nothing behind.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::console::{Answer, Person, TestConsole};
+use crate::support::redis_nodes::{RedisNodes, TestGroup};
+use crate::support::{eventually, eventually_is};
+
+const PATH: &str = "/api/v1/groups/orders/locks/lock%3Aa";
+
+async fn acquire(person: &Person, wait_ms: u64) -> Answer {
+    let body = json!({"ttl_ms": 30_000, "wait_ms": wait_ms});
+    person.post(&format!("{PATH}/acquire"), body).await
+}
+
+async fn release(person: &Person, acquired: &Answer) {
+    let body = json!({"token": acquired.json()["token"]});
+    let released = person.post(&format!("{PATH}/release"), body).await;
+    assert_eq!(released.status, 200, "{}", released.text);
+}
+
+/// How many are seen to wait.
+async fn waiting(person: &Person) -> u64 {
+    let lock = person.get(PATH).await.json();
+    let evidence = lock["evidence"].as_array().cloned().unwrap_or_default();
+    let queue = evidence.into_iter().find(|one| one["kind"] == "queue");
+    queue.and_then(|one| one["value"].as_u64()).unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_hundred_who_ask_at_once_exactly_one_gets_it() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let asking = (0..100).map(|_| {
+        let person = console.person();
+        tokio::spawn(async move { acquire(&person, 0).await })
+    });
+    let mut won = 0;
+    for answer in futures::future::join_all(asking).await {
+        let answer = answer.unwrap();
+        match answer.status {
+            201 => won += 1,
+            409 => assert_eq!(answer.code(), "held"),
+            503 => assert_eq!(answer.code(), "no-quorum"),
+            other => panic!("{other}: {}", answer.text),
+        }
+    }
+    assert_eq!(won, 1);
+}
+
+#[tokio::test]
+async fn those_who_wait_get_it_in_the_order_in_which_they_came() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut held = acquire(&person, 0).await;
+    let mut line = Vec::new();
+    for n in 1..=4 {
+        let waiter = console.person();
+        line.push(tokio::spawn(async move { acquire(&waiter, 9_000).await }));
+        eventually_is("the next one waits", async || waiting(&person).await == n).await;
+    }
+    let mut last = 0;
+    for waiter in line {
+        release(&person, &held).await;
+        held = waiter.await.unwrap();
+        assert_eq!(held.status, 201, "{}", held.text);
+        let fence = held.json()["fencing_token"].as_u64().unwrap();
+        assert!(fence > last);
+        last = fence;
+    }
+}
+
+#[tokio::test]
+async fn a_release_wakes_who_waits_and_one_by_another_program_is_found_out() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let held = acquire(&person, 0).await;
+    let waiter = console.person();
+    let waiting_for_it = tokio::spawn(async move { acquire(&waiter, 9_000).await });
+    eventually_is("it waits", async || waiting(&person).await == 1).await;
+    let began = Instant::now();
+    release(&person, &held).await;
+    let next = waiting_for_it.await.unwrap();
+    assert_eq!(next.status, 201, "{}", next.text);
+    eprintln!("from release to the next owner: {:?}", began.elapsed());
+
+    let waiter = console.person();
+    let waiting_for_it = tokio::spawn(async move { acquire(&waiter, 9_000).await });
+    eventually_is("it waits", async || waiting(&person).await == 1).await;
+    nodes.delete(0, b"lock:a").await;
+    assert_eq!(waiting_for_it.await.unwrap().status, 201);
+}
+
+#[tokio::test]
+async fn waiting_ends_with_who_has_it_and_when_to_come_back() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let held = acquire(&person, 0).await;
+    let (one, other) = (console.person(), console.person());
+    let both = tokio::join!(acquire(&one, 300), acquire(&other, 200));
+    for answer in [both.0, both.1] {
+        assert_eq!((answer.status, answer.code()), (409, "held".to_owned()));
+        let problem: Value = answer.json();
+        assert_eq!(problem["owner"]["fingerprint"], held.json()["fingerprint"]);
+        assert!(problem["retry_after_ms"].as_u64().unwrap() > 20_000);
+    }
+    let lock = eventually("both refusals are evidence", async || {
+        let lock = person.get(PATH).await.json();
+        lock["flags"]
+            .as_array()?
+            .contains(&json!("contended"))
+            .then_some(lock)
+    })
+    .await;
+    assert_eq!(lock["evidence"][0]["kind"], "api-attempts");
+    assert_eq!(lock["evidence"][0]["value"], 2);
+}
+
+#[tokio::test]
+async fn who_hangs_up_waits_no_more_and_leaves_nothing_behind() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let held = acquire(&person, 0).await;
+    let waiter = console.person();
+    let waiting_for_it = tokio::spawn(async move { acquire(&waiter, 9_000).await });
+    eventually_is("it waits", async || waiting(&person).await == 1).await;
+    waiting_for_it.abort();
+    eventually_is("nobody waits", async || waiting(&person).await == 0).await;
+    release(&person, &held).await;
+    let again = acquire(&person, 0).await;
+    assert_eq!(again.status, 201, "nobody took it: {}", again.text);
+}
+
+#[tokio::test]
+async fn ones_own_token_extends_what_it_holds_and_never_loses_it() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let first = acquire(&person, 0).await.json();
+    let path = format!("{PATH}/acquire");
+    let body = json!({"ttl_ms": 40_000, "token": first["token"]});
+    let again = person.post(&path, body.clone()).await;
+    assert_eq!(again.status, 201, "{}", again.text);
+    let again = again.json();
+    assert_eq!(again["token"], first["token"]);
+    assert!(again["validity_ms"].as_u64() > Some(30_000));
+    assert!(again["fencing_token"].as_u64() > first["fencing_token"].as_u64());
+
+    // Two nodes do not answer: the lease is not renewed, and what is there stays there.
+    for n in [1, 2] {
+        nodes.0[n].stop().await;
+    }
+    let group = TestGroup::start(nodes.config());
+    group.first_attempts().await;
+    let refused = person.post(&path, body).await;
+    assert_eq!((refused.status, refused.code()), (503, "no-quorum".into()));
+    for n in [1, 2] {
+        nodes.0[n].go_on().await;
+    }
+    let token = first["token"].as_str().unwrap();
+    let values = nodes.values(0..3, &"lock:a".into()).await;
+    assert!(
+        values
+            .iter()
+            .all(|value| value.as_deref() == Some(token.as_bytes())),
+        "{values:?}"
+    );
+}
+
+#[tokio::test]
+async fn three_dead_nodes_of_five_end_an_acquire_and_leave_nothing() {
+    let nodes = RedisNodes::start(5).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    eventually_is("the console is ready", async || {
+        person.get("/readyz").await.status == 200
+    })
+    .await;
+    for n in [0, 2, 4] {
+        nodes.0[n].stop().await;
+    }
+    let began = Instant::now();
+    let answer = acquire(&person, 0).await;
+    assert_eq!((answer.status, answer.code()), (503, "no-quorum".into()));
+    let limit = nodes.config().limit_per_node(Duration::from_secs(30));
+    eprintln!("503 after {:?}, a node may take {limit:?}", began.elapsed());
+    assert!(began.elapsed() < limit * 4, "{:?}", began.elapsed());
+    let key = "lock:a".into();
+    assert_eq!(nodes.values(1..2, &key).await, [None]);
+    assert_eq!(nodes.values(3..4, &key).await, [None]);
+}
