@@ -19,8 +19,8 @@ const LONGEST_LABEL: usize = 64;
 /// The longest token: nobody reads more of an owner, so more could not be compared.
 const LONGEST_TOKEN: usize = 512;
 
-/// What an acquire asks for.
-#[derive(Clone, Debug)]
+/// What an acquire asks for. It has no `Debug`: a token may be in it.
+#[derive(Clone)]
 pub struct AcquireRequest {
     /// The lease, in milliseconds.
     pub ttl_ms: u64,
@@ -39,7 +39,7 @@ pub struct AcquireRequest {
 /// A lock that was acquired.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct Acquired {
-    /// The secret with which the lock is extended and released. Shown this once.
+    /// The secret with which the lock is extended and released. Shown in the answer to the acquire, and nowhere else.
     pub token: String,
     /// What tells this hold from others; not a secret.
     pub fingerprint: Fingerprint,
