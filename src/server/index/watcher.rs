@@ -34,16 +34,7 @@ pub(super) async fn watch(index: Index, group: Arc<Group>, stop: CancellationTok
     let scanning = tokio::spawn(Arc::clone(&group).scan(found, stop.clone()));
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watcher = Watcher {
-        index,
-        group,
-        passes: BTreeMap::new(),
-        rejected: HashSet::new(),
-        rejected_since: Instant::now(),
-        looked_at: None,
-        known: BTreeSet::new(),
-        lately: BTreeMap::new(),
-    };
+    let mut watcher = Watcher::new(index, group);
     loop {
         let going_on = tokio::select! {
             () = stop.cancelled() => false,
@@ -57,7 +48,7 @@ pub(super) async fn watch(index: Index, group: Arc<Group>, stop: CancellationTok
     scanning.abort();
 }
 
-struct Watcher {
+pub(super) struct Watcher {
     index: Index,
     group: Arc<Group>,
     /// The last complete pass of each node.
@@ -72,6 +63,24 @@ struct Watcher {
 }
 
 impl Watcher {
+    pub(super) fn new(index: Index, group: Arc<Group>) -> Self {
+        Self {
+            index,
+            group,
+            passes: BTreeMap::new(),
+            rejected: HashSet::new(),
+            rejected_since: Instant::now(),
+            looked_at: None,
+            known: BTreeSet::new(),
+            lately: BTreeMap::new(),
+        }
+    }
+
+    /// The nodes that a pass of the scan has gone over whole.
+    pub(super) fn gone_over(&self) -> impl Iterator<Item = &str> {
+        self.passes.keys().map(String::as_str)
+    }
+
     /// Looks at every known lock and reports the group's health. False when nobody listens any more.
     async fn round(&mut self) -> bool {
         let name = self.group.config.name.clone();
@@ -95,6 +104,11 @@ impl Watcher {
                 return false;
             }
         }
+        self.tell_group(asked_at).await
+    }
+
+    /// Reports the group's health and coverage; `asked_at` is when its locks were looked at. False when nobody listens.
+    pub(super) async fn tell_group(&mut self, asked_at: Timestamp) -> bool {
         if self
             .group
             .nodes()
@@ -114,7 +128,11 @@ impl Watcher {
     }
 
     /// Looks at names that a scan found, together with all others that wait.
-    async fn take(&mut self, first: Scanned, names: &mut mpsc::Receiver<Scanned>) -> bool {
+    pub(super) async fn take(
+        &mut self,
+        first: Scanned,
+        names: &mut mpsc::Receiver<Scanned>,
+    ) -> bool {
         let mut fresh = BTreeSet::new();
         let mut next = Some(first);
         while let Some(scanned) = next {
