@@ -43,7 +43,7 @@ pub struct Acquire {
     /// Write the token into this new file, readable for its owner alone, instead of printing it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The file with one's own token (`-` is standard input), else LOCKKEEPER_TOKEN: a lock that it holds already is
+    /// The file with one's own token (`-` is standard input), else `LOCKKEEPER_TOKEN`: a lock that it holds already is
     /// extended.
     #[arg(long, value_name = "FILE")]
     own_token_file: Option<PathBuf>,

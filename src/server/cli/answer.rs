@@ -40,9 +40,9 @@ pub struct Failure {
     pub status: u8,
     code: &'static str,
     /// Which lock it is about, for people.
-    about: String,
-    detail: String,
-    advice: Option<String>,
+    about: Box<str>,
+    detail: Box<str>,
+    advice: Option<Box<str>>,
     facts: Map<String, Value>,
     /// What people get to read below the first line.
     lines: Vec<String>,
@@ -64,8 +64,8 @@ impl Failure {
         Self {
             status,
             code,
-            about: String::new(),
-            detail: detail.into(),
+            about: Box::default(),
+            detail: detail.into().into(),
             advice: None,
             facts: Map::new(),
             lines: Vec::new(),
@@ -75,14 +75,15 @@ impl Failure {
     /// With what to do about it.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
+        self.advice = Some(advice.into().into());
         self
     }
 
     /// What is wrong with a lock.
     pub fn of(fault: &Fault, id: &LockId) -> Self {
         let mut failure = Self::from(fault);
-        failure.about = format!("{}/{}: ", visible(&id.group), text::short_name(&id.key));
+        let name = text::short_name(&id.key);
+        failure.about = format!("{}/{name}: ", visible(&id.group)).into();
         if let Ok(Value::Object(lock)) = serde_json::to_value(id) {
             failure.facts.extend(lock);
         }
@@ -140,9 +141,9 @@ impl From<&Fault> for Failure {
         Self {
             status: status_of(fault),
             code: fault.code(),
-            about: String::new(),
-            detail: fault.to_string(),
-            advice: Some(advice(fault)),
+            about: Box::default(),
+            detail: fault.to_string().into(),
+            advice: Some(advice(fault).into()),
             facts,
             lines: lines(fault),
         }
@@ -170,8 +171,8 @@ fn status_of(fault: &Fault) -> u8 {
 }
 
 /// What to do about it, on a command line.
-fn advice(fault: &Fault) -> String {
-    let here = match fault {
+fn advice(fault: &Fault) -> &'static str {
+    match fault {
         Fault::ConfirmRequired { .. } => "Give the lock's name once more, with --confirm.",
         Fault::UnknownGroup { .. } => {
             "Name a group of the configuration; with --redis it is \"default\"."
@@ -191,8 +192,7 @@ fn advice(fault: &Fault) -> String {
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
         | Fault::Unanswered { .. } => fault.advice(),
-    };
-    here.to_owned()
+    }
 }
 
 /// The facts that help people: who has it, and the nodes that did not do as they should.

@@ -130,7 +130,8 @@ pub fn run() -> ExitCode {
     }
     // Both TLS libraries of rustls could be meant; this one is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = if command.serves() {
+    // More than one thread only where there is work for them: starting them takes longer than most verbs.
+    let mut builder = if command.serves() || matches!(command, Command::List(_)) {
         Builder::new_multi_thread()
     } else {
         Builder::new_current_thread()

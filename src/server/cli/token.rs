@@ -24,7 +24,7 @@ const LONGEST: u64 = 64 * 1024;
 /// Where the owner's token comes from.
 #[derive(Args)]
 pub struct TokenSource {
-    /// The file with the owner's token; `-` is standard input. Without it, the token is taken from LOCKKEEPER_TOKEN.
+    /// The file with the owner's token; `-` is standard input. Without it, the token is taken from `LOCKKEEPER_TOKEN`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

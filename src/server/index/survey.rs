@@ -10,11 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::Index;
 use super::watcher::Watcher;
-use crate::domain::{NodeState, NodeView};
+use crate::domain::{NodeState, NodeView, Timestamp};
 use crate::server::nodes::Group;
 
 /// How often it is checked whether a node went down, for which nobody then waits any longer.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
+
+/// A node that has answered before gets this long to come back: one missed answer of a busy node is no outage.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// How complete a survey of a group is.
 #[derive(Clone, Debug)]
@@ -39,15 +42,16 @@ pub(super) async fn survey(index: Index, group: Arc<Group>, deadline: Instant) -
     let mut watcher = Watcher::new(index.clone(), Arc::clone(&group));
     let mut check = interval(CHECK_EVERY);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !is_done(&watcher, &group) {
+    while !is_done(&watcher, &group, index.now()) {
         tokio::select! {
             Some(scanned) = names.recv() => {
-                watcher.take(scanned, &mut names).await;
+                watcher.take_once(scanned, &mut names).await;
             }
             _ = check.tick() => {}
             () = sleep_until(deadline) => break,
         }
     }
+    watcher.look_at_unanswered().await;
     watcher.tell_group(index.now()).await;
     index.is_told().await;
     Survey {
@@ -57,9 +61,18 @@ pub(super) async fn survey(index: Index, group: Arc<Group>, deadline: Instant) -
 }
 
 /// Whether every node that can be asked had a whole pass.
-fn is_done(watcher: &Watcher, group: &Group) -> bool {
+fn is_done(watcher: &Watcher, group: &Group, now: Timestamp) -> bool {
     let gone_over: BTreeSet<&str> = watcher.gone_over().collect();
-    let is_settled =
-        |node: &NodeView| node.state != NodeState::Up || gone_over.contains(node.name.as_str());
+    let is_settled = |node: &NodeView| {
+        let is_up = node.state == NodeState::Up;
+        gone_over.contains(node.name.as_str()) || !is_up && is_lost(node, now)
+    };
     group.nodes().iter().all(is_settled)
+}
+
+/// Whether a node that is not up is not waited for: it never was, or has not come back.
+fn is_lost(node: &NodeView, now: Timestamp) -> bool {
+    let has_answered = node.heard_at.is_some();
+    let away = node.since.map_or(Duration::MAX, |since| now.since(since));
+    !has_answered || away > COMES_BACK_WITHIN
 }

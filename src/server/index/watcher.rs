@@ -13,7 +13,7 @@ use super::observer::Report;
 use super::{Index, view_of};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{Answer, Coverage, LockKey, Timestamp, Verdict};
-use crate::server::nodes::{Group, Scanned};
+use crate::server::nodes::{Group, Look, Scanned};
 
 /// How often known locks are looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -60,6 +60,8 @@ pub(super) struct Watcher {
     known: BTreeSet<LockKey>,
     /// Locks that went away lately, and when to stop looking for them.
     lately: BTreeMap<LockKey, Instant>,
+    /// When a node last left a look unanswered.
+    missed: BTreeMap<String, Timestamp>,
 }
 
 impl Watcher {
@@ -73,12 +75,42 @@ impl Watcher {
             looked_at: None,
             known: BTreeSet::new(),
             lately: BTreeMap::new(),
+            missed: BTreeMap::new(),
         }
     }
 
-    /// The nodes that a pass of the scan has gone over whole.
+    /// Takes names for a survey, which has no next round to make up for what a node left unanswered in this one.
+    pub(super) async fn take_once(&mut self, first: Scanned, names: &mut mpsc::Receiver<Scanned>) {
+        if !self.missed.is_empty() {
+            self.rejected.clear();
+        }
+        self.take(first, names).await;
+    }
+
+    /// Looks once more at the locks that nodes left unanswered which were gone over since.
+    pub(super) async fn look_at_unanswered(&mut self) {
+        let gone_over: BTreeSet<&str> = self.gone_over().collect();
+        let name = &self.group.config.name;
+        let keys = self
+            .index
+            .stream
+            .read(|board| super::known::unanswered(board, name, |node| gone_over.contains(node)));
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            self.look(keys).await;
+        }
+    }
+
+    /// The nodes that a pass of the scan has gone over whole, and that have answered every look since it began.
     pub(super) fn gone_over(&self) -> impl Iterator<Item = &str> {
-        self.passes.keys().map(String::as_str)
+        let holds = |(node, pass): &(&String, &Coverage)| {
+            self.missed.get(*node).is_none_or(|missed_at| {
+                pass.pass_started_at.is_some_and(|began| began > *missed_at)
+            })
+        };
+        self.passes
+            .iter()
+            .filter(holds)
+            .map(|(node, _)| node.as_str())
     }
 
     /// Looks at every known lock and reports the group's health. False when nobody listens any more.
@@ -185,6 +217,7 @@ impl Watcher {
     async fn look(&mut self, keys: &[LockKey]) -> bool {
         let explicit = self.group.config.keys_are_explicit;
         let look = self.group.look(keys).await;
+        self.note_missed(&look);
         let (mut asked_at, nodes_seen) = (
             look.asked_at,
             look.nodes.iter().any(|node| node.seen.is_ok()),
@@ -205,6 +238,7 @@ impl Watcher {
             }
             sleep(SETTLE).await;
             let again = self.group.look(&unsettled).await;
+            self.note_missed(&again);
             asked_at = again.asked_at;
             entries = merge(again, &unsettled, explicit);
         }
@@ -216,6 +250,13 @@ impl Watcher {
             self.rejected.extend(refused);
         }
         self.report(asked_at, entries).await
+    }
+
+    fn note_missed(&mut self, look: &Look) {
+        let now = self.index.now();
+        let missed = look.nodes.iter().filter(|node| node.seen.is_err());
+        self.missed
+            .extend(missed.map(|node| (node.node.clone(), now)));
     }
 
     async fn report(&self, asked_at: Timestamp, entries: Vec<Entry>) -> bool {

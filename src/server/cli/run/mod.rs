@@ -15,7 +15,7 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::acquire::{obtain, until_signalled};
 use super::answer::status;
@@ -24,11 +24,15 @@ use super::options::{Straight, Which, millis, span};
 use super::signals::{Signals, status_of};
 use super::text::short_name;
 use super::{Failure, token, who};
-use crate::domain::{Fault, Format, LockId};
+use crate::domain::{ActOutcome, Fault, Format, LockId, NodeAct};
 use crate::server::operations::{AcquireRequest, Acquired};
 use job::{Job, Remains};
 use keep::{Keeper, Loss};
 use terminal::{Terminal, what_stopped};
+
+/// How long to go on trying to release, and the pause between two tries.
+const LONGEST_RELEASE: Duration = Duration::from_secs(5);
+const BETWEEN_RELEASES: Duration = Duration::from_millis(100);
 
 /// What `run` is told.
 #[derive(Args)]
@@ -101,13 +105,47 @@ pub async fn run(options: Run) -> Result<u8, Failure> {
     };
     let mut command = command(&options.command, &id, &acquired);
     let ended = under_lock(&mut command, &keeper, &mut signals, options.kill_after).await;
-    let released = direct.operations.release(&id, &acquired.token).await;
-    if let Err(fault) = released
+    let why = match until_signalled(&mut signals, give_back(&direct, &keeper)).await {
+        Ok(Ok(())) => None,
+        Ok(Err(fault)) => Some(unreleased(&fault)),
+        Err(signal) => Some(format!("{signal} came first; it ends with its lease")),
+    };
+    if let Some(why) = why
         && !matches!(ended, Ok(status::LOST))
     {
-        say_unreleased(&id, &fault);
+        eprintln!(
+            "lockkeeper: {}/{}: not released: {why}",
+            id.group,
+            short_name(&id.key)
+        );
     }
     ended
+}
+
+/// Releases the lock, again where too few nodes answer: what is not released keeps everybody out until it expires.
+async fn give_back(direct: &Direct, keeper: &Keeper<'_>) -> Result<(), Fault> {
+    let until = (Instant::now() + LONGEST_RELEASE).min(keeper.valid_until.get());
+    let quorum: usize = direct.groups.iter().map(|group| group.quorum()).sum();
+    let mut was_released = false;
+    loop {
+        let end = match direct.operations.release(keeper.id, keeper.token).await {
+            Ok(released) => {
+                was_released = true;
+                let failed = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });
+                if released.nodes.iter().filter(failed).count() < quorum {
+                    return Ok(());
+                }
+                Ok(())
+            }
+            Err(Fault::NotHeld { .. }) if was_released => return Ok(()),
+            Err(fault @ Fault::NoQuorum { .. }) => Err(fault),
+            Err(fault) => return Err(fault),
+        };
+        if Instant::now() >= until {
+            return end;
+        }
+        sleep(BETWEEN_RELEASES).await;
+    }
 }
 
 fn command(words: &[OsString], id: &LockId, acquired: &Acquired) -> Command {
@@ -253,18 +291,13 @@ fn say_lost(id: &LockId, loss: &Loss, ended: &str) {
     );
 }
 
-fn say_unreleased(id: &LockId, fault: &Fault) {
-    let name = short_name(&id.key);
-    let then = match fault {
+fn unreleased(fault: &Fault) -> String {
+    match fault {
         Fault::NotHeld { .. } | Fault::NotOwner { .. } => {
-            "the command may have run without it at the end"
+            format!("{fault}; the command may have run without it at the end")
         }
-        _ => "it ends with its lease",
-    };
-    eprintln!(
-        "lockkeeper: {}/{name}: not released: {fault}; {then}",
-        id.group
-    );
+        _ => format!("{fault}; it ends with its lease"),
+    }
 }
 
 /// The exit status as a shell would tell it.
