@@ -295,6 +295,11 @@ pub fn acts(nodes: &[NodeAct]) -> String {
     nodes.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
+/// Says something on standard error, where perhaps nobody listens any more.
+pub fn note(text: &str) {
+    let _gone = io::stderr().write_all(text.as_bytes());
+}
+
 /// Prints an answer whole, or tells that nobody took it.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();

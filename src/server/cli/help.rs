@@ -115,7 +115,8 @@ nobody else can have the lock.
 INT, TERM, HUP and QUIT are passed on to the command and all it started, USR1 and USR2 to the
 command alone. What the command leaves running in the background is ended before the lock is
 released; what is to stay has to start a session of its own (setsid). If lockkeeper itself is
-killed, the command and all it started are killed, too.
+killed, the command and all it started are killed, too. While it is stopped (Ctrl-Z), nothing is
+renewed: continued after the lease is over, the command is ended without one more step.
 
 Exit status: the command's own; 128+N if signal N ended it; 75 the lock was not obtained in time;
 76 it was lost; 127 there is no such command, 126 it cannot be executed; 1 too few nodes took part;

@@ -1,13 +1,13 @@
 //! `lockkeeper list`: goes over every node once and shows the locks that are there.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::answer::{document, show as print, status};
+use super::answer::{document, note, show as print, status};
 use super::direct::Direct;
 use super::options::{Straight, span};
 use super::show::{flags, verdict_style};
@@ -111,7 +111,7 @@ pub async fn run(options: List) -> Result<u8, Failure> {
     };
     print(&printed)?;
     if !options.straight.json {
-        eprint!("{}", coverage(&listing, &groups, &surveys));
+        note(&coverage(&listing, &groups, &surveys));
     }
     Ok(if is_complete { 0 } else { status::FAILED })
 }
@@ -134,13 +134,13 @@ async fn survey(direct: &Direct, deadline: Instant) -> Vec<Survey> {
             surveys = &mut surveying => break surveys,
             _ = tick.tick(), if people_watch => {
                 let found = index.stream().read(|board| board.locks.len());
-                let _gone = write!(std::io::stderr(), "\r\x1b[Kgoing over the nodes, {} so far …", counted(found, "lock"));
+                note(&format!("\r\x1b[Kgoing over the nodes, {} so far …", counted(found, "lock")));
                 told = true;
             }
         }
     };
     if told {
-        let _gone = write!(std::io::stderr(), "\r\x1b[K");
+        note("\r\x1b[K");
     }
     surveys
 }

@@ -6,8 +6,10 @@ mod listing;
 mod losing;
 mod running;
 mod terminal;
+mod tokens;
 mod usage;
 mod verbs;
+mod waiting;
 
 use std::borrow::BorrowMut;
 use std::ffi::OsStr;

@@ -14,7 +14,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg};
 use nix::unistd::{Pid, getpgrp, getpid};
 use tokio::time::{Instant, sleep};
 
-use super::super::answer::status;
+use crate::server::cli::answer::status;
 
 /// The first argument of a guard; not a word of the command line.
 pub const GUARD: &str = "--guard-process-group";

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::super::text;
 use crate::domain::{ActOutcome, Fault, LockId};
+use crate::server::cli::{options, text};
 use crate::server::operations::Operations;
 
 /// The shortest and the longest pause after a renewal that failed.
@@ -68,7 +68,7 @@ impl Keeper<'_> {
     }
 
     async fn renew(&self) -> Result<Duration, Trouble> {
-        let ttl_ms = super::super::options::millis(self.ttl);
+        let ttl_ms = options::millis(self.ttl);
         let renewing = self.operations.extend(self.id, self.token, ttl_ms);
         match timeout_at(self.give_up_at(), renewing).await {
             Ok(Ok(extended)) => Ok(Duration::from_millis(extended.validity_ms)),
