@@ -18,4 +18,5 @@ mod rooms;
 mod scans;
 mod secrets;
 mod support;
+mod surveys;
 mod verdicts;

@@ -236,7 +236,7 @@ fn of_group(group: &GroupView, survey: &Survey) -> String {
         let why = match node.state {
             NodeState::Up if survey.gone_over.contains(&node.name) => continue,
             NodeState::Up => {
-                "not gone over in time (see --timeout), or it may not be scanned".to_owned()
+                "not gone over whole: not in time (see --timeout), not allowed, or it has too many names".to_owned()
             }
             NodeState::Down | NodeState::Loading | NodeState::Refused => {
                 let reason = node.reason.as_deref().unwrap_or("no answer");

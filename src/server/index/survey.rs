@@ -12,6 +12,7 @@ use super::Index;
 use super::watcher::Watcher;
 use crate::domain::{NodeState, NodeView, Timestamp};
 use crate::server::nodes::Group;
+use crate::server::nodes::scan::MOST_NAMES;
 
 /// How often it is checked whether a node went down, for which nobody then waits any longer.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
@@ -24,7 +25,7 @@ const COMES_BACK_WITHIN: Duration = Duration::from_secs(3);
 pub struct Survey {
     /// The group.
     pub group: String,
-    /// The nodes that were gone over whole.
+    /// The nodes that were gone over whole. Not those with more names than a pass hands on.
     pub gone_over: BTreeSet<String>,
 }
 
@@ -56,13 +57,17 @@ pub(super) async fn survey(index: Index, group: Arc<Group>, deadline: Instant) -
     index.is_told().await;
     Survey {
         group: group.config.name.clone(),
-        gone_over: watcher.gone_over().map(str::to_owned).collect(),
+        gone_over: watcher
+            .gone_over()
+            .filter(|(_, pass)| pass.keys_matched <= MOST_NAMES as u64)
+            .map(|(node, _)| node.to_owned())
+            .collect(),
     }
 }
 
 /// Whether every node that can be asked had a whole pass.
 fn is_done(watcher: &Watcher, group: &Group, now: Timestamp) -> bool {
-    let gone_over: BTreeSet<&str> = watcher.gone_over().collect();
+    let gone_over: BTreeSet<&str> = watcher.gone_over().map(|(node, _)| node).collect();
     let is_settled = |node: &NodeView| {
         let is_up = node.state == NodeState::Up;
         gone_over.contains(node.name.as_str()) || !is_up && is_lost(node, now)

