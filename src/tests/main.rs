@@ -25,5 +25,6 @@ mod scans;
 mod secrets;
 mod sizes;
 mod support;
+mod surveys;
 mod verdicts;
 mod waiting;

@@ -5,6 +5,7 @@ mod limits;
 mod locking;
 mod url;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -176,6 +177,11 @@ fn usual_places() -> Vec<PathBuf> {
     places.extend(users.map(|folder| folder.join("lockkeeper/lockkeeper.toml")));
     places.push(PathBuf::from("/etc/lockkeeper/lockkeeper.toml"));
     places
+}
+
+/// A variable of the environment as it is, for what the command line takes from there.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
