@@ -13,6 +13,7 @@ mod looks;
 mod lost_nodes;
 mod nodes;
 mod openapi;
+mod proxies;
 mod readme;
 mod rooms;
 mod scans;

@@ -1,8 +1,10 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
+pub mod alarm;
 pub mod console;
 pub mod fake_servers;
 pub mod keys;
+pub mod proxy;
 pub mod redis_nodes;
 
 use std::time::{Duration, Instant};
