@@ -15,6 +15,7 @@ mod nodes;
 mod openapi;
 mod proxies;
 mod readme;
+mod real_clients;
 mod rooms;
 mod scans;
 mod secrets;
