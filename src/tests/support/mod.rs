@@ -8,6 +8,8 @@ pub mod ours;
 pub mod programs;
 pub mod proxy;
 pub mod redis_nodes;
+pub mod sections;
+pub mod storm;
 pub mod witness;
 
 use std::time::{Duration, Instant};
