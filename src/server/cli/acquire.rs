@@ -34,7 +34,7 @@ pub struct Acquire {
     /// Wait this long for a lock that somebody else holds [default: one try].
     #[arg(long, value_name = "SPAN", value_parser = span)]
     wait: Option<Duration>,
-    /// Who wants it, readable for everybody who looks at the lock [default: user@host].
+    /// Who wants it, readable for everybody who looks at the lock; by default user@host.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// The layout to write: plain, redisson, redisson-fair, legacy-timestamp.

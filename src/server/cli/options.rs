@@ -39,7 +39,8 @@ impl Nodes {
 pub struct Straight {
     #[command(flatten)]
     pub nodes: Nodes,
-    /// Answer in JSON, one document on standard output, a failure too: {"code", "detail", "advice", …}.
+    /// Answer in JSON, one document on standard output. A failure is one, too: {"code", "detail", "advice", …}; where
+    /// standard output is a command's, on standard error.
     #[arg(long)]
     pub json: bool,
 }

@@ -181,7 +181,7 @@ async fn what_stands_in_somebody_elses_value_does_no_harm() {
         assert!(listed.out.contains(key), "{listed:?}");
         let shown = shell.type_in("show", &["default", key]).await;
         let held = shell
-            .type_in("acquire", &["default", key, "--ttl", "1s"])
+            .type_in("acquire", &["default", key, "--ttl", "1m"])
             .await;
         assert_eq!(held.status, 75);
         for text in [&listed.out, &listed.err, &shown.out, &held.err] {

@@ -148,7 +148,7 @@ async fn a_command_that_was_stopped_for_longer_than_its_lease_does_not_go_on() {
     let shell = Shell::on(&nodes);
     let mut typist = Typist::sit_down(&shell, &nodes).await;
     typist
-        .run("--ttl 3s --wait 9s -- sh -c \"echo o''n; sleep 0.2; while :; do : > moved; sleep 0.01; done\"")
+        .run("--ttl 3s --wait 9s -- sh -c \"trap '' TERM; echo o''n; sleep 0.2; while :; do : > moved; sleep 0.01; done\"")
         .await;
     typist.sees("on\r\n").await;
     eventually_is("it works", async || shell.path("moved").exists()).await;

@@ -41,7 +41,7 @@ pub struct Run {
     /// Wait this long for a lock that somebody else holds [default: one try].
     #[arg(long, value_name = "SPAN", value_parser = span)]
     wait: Option<Duration>,
-    /// Who wants it, readable for everybody who looks at the lock [default: user@host.pid].
+    /// Who wants it, readable for everybody who looks at the lock; by default user@host.pid.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// How long the command may take to end after TERM, once the lock is lost, before it is killed.

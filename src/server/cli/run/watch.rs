@@ -125,14 +125,20 @@ async fn watch_over(
 /// Tells the command to end, and when it is to be dead.
 fn on_loss(loss: &Loss, job: &Job, keeper: &Keeper<'_>, kill_after: Duration) -> Instant {
     tell_lost(keeper.id, loss, "the command");
-    job.signal(Signal::SIGTERM);
-    job.signal(Signal::SIGCONT);
-    let at = Instant::now() + kill_after;
-    match loss {
-        Loss::Gone(_) => at,
+    let now = Instant::now();
+    let at = match loss {
+        Loss::Gone(_) => now + kill_after,
         // Nobody else can have it before its validity is over, and nobody shall meet the command then.
-        Loss::Unrenewed(_) => at.min(keeper.valid_until.get()),
+        Loss::Unrenewed(_) => (now + kill_after).min(keeper.valid_until.get()),
+    };
+    if at > now {
+        job.signal(Signal::SIGTERM);
+        job.signal(Signal::SIGCONT);
+    } else {
+        // Not even woken up to hear that it is late.
+        job.signal(Signal::SIGKILL);
     }
+    at
 }
 
 fn tell_lost(id: &LockId, loss: &Loss, ended: &str) {
