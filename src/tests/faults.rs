@@ -259,3 +259,84 @@ async fn one_who_hangs_up_while_waiting_never_gets_it() {
     let next = rig.take(WITH_PATIENCE).await;
     assert!(next.is_ok_and(|held| Instant::now() < held.valid_until));
 }
+
+#[tokio::test]
+async fn with_a_short_lease_two_hanging_nodes_cost_their_time_limit_at_most_once() {
+    // A node may take less for it than for a look: then it does not count as down at once.
+    let ttl = Duration::from_secs(9);
+    let limit = GroupConfig::new("orders", []).limit_per_node(ttl);
+    within(limit + SLACK, async || {
+        let rig = Rig::start().await;
+        rig.proxies(3..5).iter().for_each(Proxy::blackhole);
+        let began = Instant::now();
+        for lock in ["lock:a", "lock:b", "lock:c"] {
+            take(&rig.group, &lock.into(), "us", ttl, WITH_PATIENCE)
+                .await
+                .unwrap();
+            eprintln!("two of five hang: {lock} after {:?}", began.elapsed());
+        }
+        began.elapsed()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_reaches_nodes_whose_answers_were_lost() {
+    let rig = Rig::start().await;
+    rig.proxies(3..5).iter().for_each(Proxy::lose_answers);
+    let held = rig.take(WITH_PATIENCE).await.unwrap();
+    eventually_is("all nodes have it", async || {
+        rig.have_it(0..5).await == [true; 5]
+    })
+    .await;
+    let acts = held.release(&rig.group).await;
+    assert!(
+        acts[..3]
+            .iter()
+            .all(|act| act.outcome == ActOutcome::Released),
+        "{acts:?}"
+    );
+    rig.heal();
+    rig.eventually_nobody_has_it().await;
+}
+
+#[tokio::test]
+async fn a_release_that_arrives_late_does_not_take_away_what_a_later_try_was_given() {
+    let mut rig = Rig::start().await;
+    // From now on the nodes know the scripts.
+    rig.take(WITH_PATIENCE)
+        .await
+        .unwrap()
+        .release(&rig.group)
+        .await;
+    for node in &mut rig.net.nodes.0[2..] {
+        node.kill().await;
+    }
+    // Slow, so that there is time between the first try and the release that follows it.
+    rig.proxies(0..2)
+        .iter()
+        .for_each(|proxy| proxy.delay(Duration::from_millis(100)));
+    let group = Arc::clone(&rig.group);
+    let key = rig.key.clone();
+    let waiting = tokio::spawn(async move { take(&group, &key, "us", TTL, TTL).await });
+    eventually_is("two nodes have it", async || {
+        rig.have_it(0..2).await == [true; 2]
+    })
+    .await;
+    for proxy in rig.proxies(0..2) {
+        proxy.hold_back();
+        proxy.delay(Duration::ZERO);
+    }
+    rig.net.nodes.0[2].restart().await;
+    let held = waiting.await.unwrap().ok().unwrap();
+    assert_eq!(rig.have_it(0..3).await, [true; 3]);
+
+    rig.heal();
+    rig.net.nodes.0[3].restart().await;
+    rig.group
+        .node_is(3, |view| view.state == lockkeeper::domain::NodeState::Up)
+        .await;
+    let another = take(&rig.group, &rig.key, "them", TTL, Duration::from_secs(2)).await;
+    assert!(matches!(another, Err(End::Taken { .. } | End::NoQuorum)));
+    assert!(Instant::now() < held.valid_until);
+}

@@ -19,7 +19,7 @@ use crate::support::ours::take;
 use crate::support::proxy::Proxy;
 use crate::support::redis_nodes::{PERSISTENT, RedisNodes, TestGroup};
 use crate::support::sections::{Sections, assert_sound};
-use crate::support::storm::Storm;
+use crate::support::storm::{Restart, Storm};
 
 const CLIENTS: usize = 200;
 /// Each has connections of its own and serves its part of the clients.
@@ -36,7 +36,16 @@ const SLACK: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_meets_anybody_while_servers_and_networks_fail() {
-    let mut nodes = RedisNodes::start_with(5, &PERSISTENT).await;
+    let nodes = RedisNodes::start_with(5, &PERSISTENT).await;
+    weather(nodes, Restart::Remembers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_meets_anybody_while_servers_forget() {
+    weather(RedisNodes::start(5).await, Restart::Forgets).await;
+}
+
+async fn weather(mut nodes: RedisNodes, restart: Restart) {
     let seed = number("LOCKKEEPER_SEED").unwrap_or_else(rand::random);
     let seconds = number("LOCKKEEPER_SOAK_SECONDS").unwrap_or(SECONDS);
     eprintln!("LOCKKEEPER_SEED={seed} LOCKKEEPER_SOAK_SECONDS={seconds}");
@@ -57,7 +66,11 @@ async fn nobody_meets_anybody_while_servers_and_networks_fail() {
             })
         })
         .collect();
-    let storm = Storm { seed, until };
+    let storm = Storm {
+        seed,
+        until,
+        restart,
+    };
     let living = clients.iter().map(|client| {
         let client = Arc::clone(client);
         tokio::spawn(async move { client.lives(seed, until).await })
@@ -109,7 +122,7 @@ async fn nothing_stays(nodes: &RedisNodes) -> Duration {
 async fn console(network: &[Proxy]) -> TestGroup {
     let urls = network.iter().map(Proxy::url);
     let mut config = GroupConfig::new("orders", urls);
-    // What a node that may have forgotten something would wait for; these remember everything.
+    // What a node that may have forgotten something waits for.
     config.locking.longest_lease = Duration::from_millis(LEASES.end);
     let group = TestGroup::start(config);
     group.is_up().await;

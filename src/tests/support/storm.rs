@@ -16,10 +16,20 @@ use super::redis_nodes::RedisNodes;
 const LASTS: std::ops::Range<u64> = 100..1_200;
 const CALM: std::ops::Range<u64> = 50..500;
 
+/// What a server that was killed knows when it is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// Everything it answered for.
+    Remembers,
+    /// Nothing.
+    Forgets,
+}
+
 /// Where and how long.
 pub struct Storm {
     pub seed: u64,
     pub until: Instant,
+    pub restart: Restart,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +71,10 @@ impl Storm {
                 ServerFault::Kill => {
                     node.kill().await;
                     self.pauses(&mut dice, LASTS).await;
-                    node.restart().await;
+                    match self.restart {
+                        Restart::Remembers => node.restart().await,
+                        Restart::Forgets => node.restart_empty().await,
+                    }
                 }
                 ServerFault::Hang => {
                     node.stop().await;
