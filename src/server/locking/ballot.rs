@@ -3,6 +3,8 @@
 //! No I/O and no clock, so that the same rules run on real nodes and in a simulation of everything that can happen to
 //! them.
 
+use std::collections::BTreeSet;
+
 use crate::domain::{Lease, Owner, quorum};
 use crate::server::nodes::trouble::Missed;
 
@@ -47,10 +49,37 @@ pub enum Standing {
     Failed,
 }
 
+/// What comes back from a node during a try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// Its vote.
+    Vote(Vote),
+    /// What became of raising its fence: how far it counts now, or 0 if the lock is not ours there any more.
+    Raised(Result<u64, Missed>),
+}
+
+/// What a try does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It hears on.
+    Listen,
+    /// It asks these nodes to raise their fence, and hears on.
+    Raise {
+        /// To this.
+        to: u64,
+        /// The nodes, by their place in the configuration. None is asked twice.
+        nodes: Vec<usize>,
+    },
+    /// The others change nothing: nobody waits for them.
+    Settled,
+}
+
 /// The votes of all configured nodes about one try.
 #[derive(Clone, Debug)]
 pub struct Ballot {
     votes: Vec<Option<Vote>>,
+    /// The nodes that were asked to raise their fence.
+    raising: BTreeSet<usize>,
 }
 
 impl Ballot {
@@ -58,6 +87,36 @@ impl Ballot {
     pub fn new(nodes: usize) -> Self {
         Self {
             votes: vec![None; nodes],
+            raising: BTreeSet::new(),
+        }
+    }
+
+    /// A node of an acquire answered: what now.
+    ///
+    /// A try that fails for want of nodes hears them all, so that what was taken is known and released before anybody
+    /// is told.
+    pub fn take_in(&mut self, node: usize, heard: Heard) -> Next {
+        match heard {
+            Heard::Vote(vote) => self.hear(node, vote),
+            Heard::Raised(Ok(0)) => self.hear(node, Vote::Absent),
+            Heard::Raised(Ok(to)) => self.raised(node, to),
+            Heard::Raised(Err(missed)) => self.hear(node, Vote::Missed(missed)),
+        }
+        match self.standing() {
+            Standing::Carried { .. } => Next::Settled,
+            Standing::Failed if self.is_kept_from_us() => Next::Settled,
+            Standing::Open | Standing::Failed => Next::Listen,
+            Standing::Behind { fence: to, nodes } => {
+                let nodes: Vec<usize> = nodes
+                    .into_iter()
+                    .filter(|node| self.raising.insert(*node))
+                    .collect();
+                if nodes.is_empty() {
+                    Next::Listen
+                } else {
+                    Next::Raise { to, nodes }
+                }
+            }
         }
     }
 
@@ -86,6 +145,13 @@ impl Ballot {
     /// How many nodes it takes.
     pub fn quorum(&self) -> usize {
         quorum::majority(self.votes.len())
+    }
+
+    /// Whether others are in the way on so many nodes that all the rest could not have helped.
+    pub fn is_kept_from_us(&self) -> bool {
+        let in_the_way =
+            |vote: &&Option<Vote>| matches!(vote, Some(Vote::Theirs(_) | Vote::WrongType(_)));
+        self.votes.iter().filter(in_the_way).count() > self.votes.len() - self.quorum()
     }
 
     /// How the vote stands.
