@@ -11,6 +11,8 @@ mod fences;
 mod force_release;
 mod formats;
 mod idempotency;
+mod keeping;
+mod keeping_for_clients;
 mod limits;
 mod live_feed;
 mod locking;

@@ -16,7 +16,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Board, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
+use crate::domain::{Board, Change, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::{Group, coverage_before_the_first_pass};
 use observer::{Observer, Report};
@@ -137,6 +137,13 @@ impl Index {
         if let Some(acted) = self.acted.get(&id.group) {
             let _full = acted.try_send(id.key.clone());
         }
+    }
+
+    /// Tells everybody who watches what is not seen on the nodes: that a lock was lost.
+    pub async fn tell(&self, change: Change) {
+        let report = Report::Told(Box::new(change));
+        // Fails only while the server stops: then nobody watches any more.
+        let _stopping = self.reports.send(report).await;
     }
 
     /// Told of every lock that was seen to be gone; ends with the observer.

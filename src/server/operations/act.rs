@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::kept::Won;
 use super::{Operations, check_key, count, millis};
 use crate::domain::{
     ActOutcome, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released, Timestamp,
@@ -105,16 +106,19 @@ impl Operations {
             ttl,
             brought: request.token.is_some(),
         };
+        let owner = want.token.fingerprint();
+        let place = self.place_to_keep(id, request, &owner)?;
         let attempt = self.attempt(&group, id, &want, wait).await;
         let fencing_token = attempt.fence;
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
-        let token = want.token;
-        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
+        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %owner, "acquired");
+        let won = Won::new(id, request, &want, validity, &nodes);
+        self.keep(&group, &won, place);
         self.index().look_soon(id);
         Ok(Acquired {
-            token: String::from_utf8_lossy(token.expose()).into_owned(),
-            fingerprint: token.fingerprint(),
+            token: String::from_utf8_lossy(want.token.expose()).into_owned(),
+            fingerprint: owner,
             fencing_token,
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
@@ -154,6 +158,9 @@ impl Operations {
         let (validity, nodes) =
             won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
+        if let Some(kept) = self.kept.get(id, &token.fingerprint()) {
+            kept.extended(ttl, validity, nodes.clone());
+        }
         self.index().look_soon(id);
         Ok(Extended {
             validity_ms: millis(validity),
@@ -167,6 +174,7 @@ impl Operations {
         let group = self.group_to_act_on(&id.group)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
+        let _until_it_is_released = self.kept.let_go(id, &token.fingerprint());
         let nodes = locking::release(&group, &id.key, &token).await;
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };

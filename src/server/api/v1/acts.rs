@@ -48,7 +48,8 @@ pub struct AcquireBody {
     token: Option<String>,
     /// Let this console renew the lease whenever a third of it has passed, until the lock is released, somebody else has it,
     /// or `longest_hold` or `most_extensions` of the group is reached. It is renewed whether or not the client still lives,
-    /// and no longer once the console ends: the lock then ends with its lease.
+    /// and no longer once the console ends: the lock then ends with its lease. If it is lost before it is released, a `lost`
+    /// event says so. 429 where the console keeps as many locks as it can.
     #[serde(default)]
     auto_renew: bool,
 }
