@@ -1,11 +1,12 @@
 //! `lockkeeper force-release`: frees somebody else's lock, if its owner is still the one that was seen.
 
 use clap::Args;
+use serde_json::json;
 
 use super::answer::{document, show};
 use super::direct::{Direct, failed};
 use super::options::{Straight, Which};
-use super::release::{as_json, facts};
+use super::release::facts;
 use super::text::Page;
 use super::{Failure, text};
 use crate::domain::Fingerprint;
@@ -47,10 +48,21 @@ pub async fn run(options: ForceRelease) -> Result<(), Failure> {
     let released = operations.force_release(&id, fingerprint, &options.reason, confirm);
     let released = released.await.map_err(failed(&id))?;
     if options.straight.json {
-        return show(&document(&as_json(&released)));
+        let seen_after = released.seen_after.as_ref();
+        return show(&document(&json!({
+            "outcome": "released",
+            "nodes": released.nodes,
+            "at": released.at,
+            "seen_after": seen_after.map(|lock| lock.nodes.as_slice()).unwrap_or_default(),
+        })));
     }
     let mut facts = facts(&id, &released);
     facts.insert(1, ("owner", text::visible(fingerprint.as_str())));
+    let after = match &released.seen_after {
+        None => "not observed on any node that answered".to_owned(),
+        Some(lock) => text::visible(&lock.sentence()),
+    };
+    facts.push(("afterwards", after));
     facts.push((
         "mind",
         "this does not stop the process that believes it holds the lock".to_owned(),

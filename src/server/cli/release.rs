@@ -1,7 +1,7 @@
 //! `lockkeeper release`: gives a lock back with the owner's token.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Failure;
 use super::answer::{acts, document, show};
@@ -35,32 +35,20 @@ pub async fn run(options: Release) -> Result<(), Failure> {
     let released = direct.operations.release(&id, &token).await;
     let released = released.map_err(failed(&id))?;
     show(&if options.straight.json {
-        document(&as_json(&released))
+        document(&json!({
+            "outcome": "released",
+            "nodes": released.nodes,
+            "at": released.at,
+        }))
     } else {
         Page::of_stdout().facts(&facts(&id, &released))
     })
 }
 
-/// A release as the API tells it.
-pub fn as_json(released: &Released) -> Value {
-    let seen_after = released.seen_after.as_ref();
-    json!({
-        "outcome": "released",
-        "nodes": released.nodes,
-        "at": released.at,
-        "seen_after": seen_after.map(|lock| lock.nodes.as_slice()).unwrap_or_default(),
-    })
-}
-
-/// A release for people: what was done, and what the nodes showed afterwards.
+/// A release for people: what was done.
 pub fn facts(id: &LockId, released: &Released) -> Vec<(&'static str, String)> {
-    let after = match &released.seen_after {
-        None => "not observed on any node that answered".to_owned(),
-        Some(lock) => text::visible(&lock.sentence()),
-    };
     vec![
         ("lock", text::name(&id.key)),
         ("nodes", acts(&released.nodes)),
-        ("afterwards", after),
     ]
 }

@@ -50,6 +50,16 @@ impl Want {
     }
 }
 
+impl Want {
+    /// Takes another token of the same owner for another try. What is still on its way to the nodes to take back an earlier try, held up in a
+    /// connection that was given up, would take back this one as well if it had the same.
+    pub fn try_afresh(&mut self) {
+        if !self.brought {
+            self.token = self.layout.mint_again(&self.token);
+        }
+    }
+}
+
 /// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
 /// with validity left. One try.
 pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
@@ -243,7 +253,12 @@ impl<'a> Claim<'a> {
                 outcome: outcome(place),
             })
             .collect();
-        Attempt { nodes, end, fence }
+        Attempt {
+            nodes,
+            end,
+            fence,
+            token: None,
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Attempt {
     pub end: End,
     /// The fence of an acquire that was won; nothing where fencing is off.
     pub fence: Option<u64>,
+    /// What the lock's value is now, where it is another than the token that was asked with: a token of the same owner.
+    pub token: Option<Token>,
 }
 
 /// How an acquire or extend ended.

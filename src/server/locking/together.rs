@@ -123,5 +123,6 @@ fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
             other => other.clone(),
         },
         fence: None,
+        token: None,
     }
 }

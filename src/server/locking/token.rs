@@ -32,6 +32,15 @@ impl Token {
         Self(format!("lockkeeper:{label}:{secret}").into_bytes())
     }
 
+    /// A fresh token with the same label. One that was not minted here stays as it is.
+    pub fn again(&self) -> Self {
+        let label = std::str::from_utf8(&self.0)
+            .ok()
+            .and_then(|text| text.strip_prefix("lockkeeper:")?.rsplit_once(':'))
+            .map(|(label, _)| label);
+        label.map_or_else(|| self.clone(), Self::mint)
+    }
+
     /// A token that somebody brings along.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -70,6 +79,16 @@ mod tests {
         assert!(parts[2].len() == 32 && parts[2].bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert_ne!(one, other);
         assert!(!format!("{one:?}").contains(parts[2]));
+    }
+
+    #[test]
+    fn another_token_of_the_same_owner_has_the_same_label_and_another_secret() {
+        let one = Token::mint("api-3@host");
+        let other = one.again();
+        assert!(other.expose().starts_with(b"lockkeeper:api-3@host:"));
+        assert!(one != other && one.expose().len() == other.expose().len());
+        let foreign = Token::from_bytes("theirs");
+        assert!(foreign.again() == foreign);
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Operations {
             Some(token) => check_token(token)?,
             None => layout.mint(if label.is_empty() { "console" } else { label }),
         };
-        let want = Want {
+        let mut want = Want {
             layout,
             key: id.key.clone(),
             token,
@@ -110,6 +110,10 @@ impl Operations {
         let place = self.place_to_keep(id, request, &owner)?;
         let attempt = self.attempt(&group, id, &want, wait).await;
         let fencing_token = attempt.fence;
+        if let Some(written) = &attempt.token {
+            want.token = written.clone();
+        }
+        let owner = want.token.fingerprint();
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
         tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %owner, "acquired");

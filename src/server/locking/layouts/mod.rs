@@ -67,6 +67,13 @@ impl Layout {
         }
     }
 
+    /// Another token of the same owner, for another try.
+    pub fn mint_again(self, token: &Token) -> Token {
+        match self {
+            Self::Plain => token.again(),
+        }
+    }
+
     /// The owner that a lock of this layout shows once it is taken with this token.
     pub fn owner(
         self,
