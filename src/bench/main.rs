@@ -6,6 +6,7 @@ mod delay;
 mod http;
 mod machine;
 mod peer;
+mod processors;
 mod raw;
 mod record;
 mod round;

@@ -24,6 +24,11 @@ pub fn of(
                 "pairs_per_second": round.pairs_per_second,
                 "p50_ms": millis(round.p50),
                 "p99_ms": millis(round.p99),
+                "processor_ms": {
+                    "here": millis(round.spent.here),
+                    "console": millis(round.spent.console),
+                    "servers": millis(round.spent.servers),
+                },
             })
         });
         json!({

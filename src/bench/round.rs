@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use super::Failure;
+use super::processors::Spent;
 
 /// Somebody who takes a lock and gives it back.
 pub trait Client: Send + 'static {
@@ -40,21 +41,31 @@ pub struct Round {
     pub p50: Duration,
     /// All but a hundredth took no longer.
     pub p99: Duration,
+    /// Processor time that a pair took.
+    pub spent: Spent,
 }
 
-/// Lets all clients go at once and counts the pairs that end within the time measured.
-pub async fn measure<C: Client>(clients: Vec<C>, length: Length) -> Result<Round, Failure> {
+/// Lets all clients go at once and counts the pairs that end within the time measured. `spent` tells the processor time
+/// so far.
+pub async fn measure<C: Client>(
+    clients: Vec<C>,
+    length: Length,
+    spent: impl Fn() -> Spent,
+) -> Result<Round, Failure> {
     let from = Instant::now() + length.warm_up;
     let until = from + length.measured;
     let mut running = JoinSet::new();
     for client in clients {
         running.spawn(pairs(client, from, until));
     }
+    tokio::time::sleep_until(from.into()).await;
+    let before = spent();
     let mut took = Vec::new();
     while let Some(ended) = running.join_next().await {
         // A failure drops the set, which ends the other clients.
         took.extend(ended??);
     }
+    let spent = spent().per_pair(before, took.len());
     took.sort_unstable();
     let at = |share: f64| took.get((took.len() as f64 * share) as usize).copied();
     match (at(0.5), at(0.99)) {
@@ -62,6 +73,7 @@ pub async fn measure<C: Client>(clients: Vec<C>, length: Length) -> Result<Round
             pairs_per_second: took.len() as f64 / length.measured.as_secs_f64(),
             p50,
             p99,
+            spent,
         }),
         _ => Err("not one pair ended in the time measured".into()),
     }

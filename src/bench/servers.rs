@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Failure;
 use super::delay::Delay;
+use super::processors::{self, Spent, of_children};
 use super::work::Load;
 
 /// How long a server may take until it answers.
@@ -98,6 +99,11 @@ impl Kept {
             .spawn()?;
         let alive = watchdog.stdin.take().expect("it was asked for");
         Ok(Self { watchdog, alive })
+    }
+
+    /// Processor time so far.
+    fn spent(&self) -> Duration {
+        self.watchdog.id().map_or(Duration::ZERO, of_children)
     }
 
     async fn end(self) {
@@ -181,6 +187,15 @@ impl Bed {
     pub async fn round_trip(&self) -> Result<Duration, Failure> {
         let port = self.ports[0];
         tokio::task::spawn_blocking(move || super::delay::round_trip(port)).await?
+    }
+
+    /// Processor time of everybody so far.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            here: processors::here(),
+            console: self.console.0.spent(),
+            servers: self.servers.iter().map(Kept::spent).sum(),
+        }
     }
 
     /// Ends everything and waits until it is gone.

@@ -4,24 +4,31 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Cell;
+use super::processors::Spent;
 use super::round::{Round, median};
 use super::work::{Load, Way};
 
 /// The medians of all rounds, with ratios against the floor.
 pub fn of(cells: &[Cell], round_trip: Option<Duration>) -> String {
-    let mut table = String::new();
+    let mut table = String::from(
+        "\nMedians; × against the raw round trips that were measured side by side. On the right, µs of processor time that a\n\
+         pair costs this program, the console and the servers.\n",
+    );
     for block in cells.chunk_by(|one, other| one.load == other.load) {
         let load = block[0].load;
         let mut line = |text: String| writeln!(table, "{}", text.trim_end()).expect("infallible");
         line(String::new());
         line(format!(
-            "{:<40}{:>9} {:>9} {:>9}  {:>9} {:>10}",
+            "{:<42}{:>9}{:>9}{:>9}{:>11}{:>8}   {:>8}{:>8}{:>8}",
             load.to_string(),
             "pairs/s",
             "p50 µs",
             "p99 µs",
             "× pairs/s",
-            "× p50"
+            "× p50",
+            "bench",
+            "console",
+            "redis",
         ));
         for cell in block {
             let against = |of: fn(&Round) -> f64| {
@@ -29,14 +36,21 @@ pub fn of(cells: &[Cell], round_trip: Option<Duration>) -> String {
                     .filter(|_| cell.way != Way::Raw)
                     .map_or(String::new(), |ratio| format!("{ratio:.2}"))
             };
+            let spent = |of: fn(&Spent) -> Duration| {
+                let micros = |round: &Round| of(&round.spent).as_secs_f64() * 1e6;
+                median(cell.rounds.iter().map(micros))
+            };
             line(format!(
-                "  {:<38}{:>9.0} {:>9.0} {:>9.0}  {:>9} {:>10}",
+                "  {:<40}{:>9.0}{:>9.0}{:>9.0}{:>11}{:>8}   {:>8.0}{:>8.0}{:>8.0}",
                 cell.way.to_string(),
                 cell.median(pairs),
                 cell.median(p50) * 1e6,
                 cell.median(p99) * 1e6,
                 against(pairs),
                 against(p50),
+                spent(|spent| spent.here),
+                spent(|spent| spent.console),
+                spent(|spent| spent.servers),
             ));
         }
         if let Some(took) = round_trip.filter(|_| load.delayed) {

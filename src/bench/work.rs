@@ -124,11 +124,12 @@ pub fn loads(nodes: &[usize], clients: &[usize], plain: bool) -> Vec<Load> {
 
 /// Measures one way under one load, with fresh connections.
 pub async fn measure(way: Way, bed: &Bed, load: Load, length: Length) -> Result<Round, Failure> {
+    let spent = || bed.spent();
     match way {
-        Way::Raw => run(raw::clients(bed, load).await?, length).await,
-        Way::Code => run(code::clients(bed, load), length).await,
-        Way::Http => run(http::clients(bed, load).await?, length).await,
-        Way::Rslock => run(peer::clients(bed, load), length).await,
-        Way::RslockShared => run(peer::clients_that_share(bed, load), length).await,
+        Way::Raw => run(raw::clients(bed, load).await?, length, spent).await,
+        Way::Code => run(code::clients(bed, load), length, spent).await,
+        Way::Http => run(http::clients(bed, load).await?, length, spent).await,
+        Way::Rslock => run(peer::clients(bed, load), length, spent).await,
+        Way::RslockShared => run(peer::clients_that_share(bed, load), length, spent).await,
     }
 }
