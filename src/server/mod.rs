@@ -40,7 +40,7 @@ use config::GroupConfig;
 use index::Index;
 use nodes::Group;
 use operations::Operations;
-use state::AppState;
+use state::{AppState, Handles};
 
 /// How long open requests may take to end once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(3);
@@ -59,11 +59,12 @@ pub async fn serve(
         .collect();
     let index = Index::start(&groups, clock, &stop, &tasks);
     let operations = Arc::new(Operations::new(groups, index));
-    let router = router(AppState {
+    let handles = Handles {
         leptos: leptos_options(),
         operations,
         stop: stop.clone(),
-    });
+    };
+    let router = router(handles.into());
 
     let graceful =
         axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
