@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use super::Failure;
+use super::round::median;
 use super::servers::Programs;
+use super::{Cell, Failure};
+
+/// How many processors others may keep busy while a round still counts as undisturbed.
+pub const QUIET: f64 = 0.2;
 
 /// What is to be known about it beside the numbers.
 pub struct Machine {
@@ -34,17 +38,23 @@ impl Machine {
         })
     }
 
-    /// Whether somebody else was busy.
-    pub fn load_note(&self) -> String {
-        let quiet = if self.load_before < 0.5 {
-            "quiet"
+    /// How much of it others had meanwhile, and what that means.
+    pub fn in_words(&self, cells: &[Cell]) -> String {
+        let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
+        let share = |others: f64| format!("{:.0} %", 100.0 * others / self.cores as f64);
+        let usually = median(rounds().map(|round| round.others));
+        let most = rounds().map(|round| round.others).fold(0.0, f64::max);
+        let quiet = if most < QUIET {
+            "The machine was quiet"
         } else {
-            "NOT quiet: others were at work"
+            "The machine was NOT quiet"
         };
         format!(
-            "The machine was {quiet} when it began (load {:.2}). Clients, console and servers shared its {} cores; ratios \
-             come from rounds in turns, so they depend on it less than the absolute numbers.",
-            self.load_before, self.cores
+            "{quiet}: others had {} of it during half of the rounds, {} at most. Clients, console and servers share its \
+             {} cores.",
+            share(usually),
+            share(most),
+            self.cores
         )
     }
 }

@@ -17,12 +17,13 @@ mod work;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
-use machine::Machine;
+use machine::{Machine, QUIET};
 use round::{Length, Round};
 use servers::{Bed, Programs};
+use tokio::time::sleep;
 use work::{Load, Way};
 
 /// Why a measurement could not be made. One sentence, for the terminal.
@@ -45,6 +46,9 @@ struct Options {
     /// How often everything is measured; the table shows medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
+    /// For so many seconds in all, rounds are measured again that others disturbed.
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    patience: u64,
     /// Numbers of clients.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
     clients: Vec<usize>,
@@ -94,11 +98,12 @@ async fn run(options: &Options) -> Result<(), Failure> {
     let machine = Machine::look(&programs)?;
     print!("{machine}");
 
-    let length = if options.quick {
-        Length::of(Duration::from_millis(500))
+    let length = Length::of(if options.quick {
+        Duration::from_millis(500)
     } else {
-        Length::of(Duration::from_secs(3))
-    };
+        Duration::from_secs(3)
+    });
+    let patience_ends = Instant::now() + Duration::from_secs(options.patience);
     let loads = work::loads(&options.nodes, &options.clients, options.plain);
     let mut cells = Vec::new();
     let mut round_trip = None;
@@ -109,7 +114,7 @@ async fn run(options: &Options) -> Result<(), Failure> {
             round_trip = Some(bed.round_trip().await?);
         }
         for &load in loads {
-            cells.extend(measure(options, &bed, load, length).await?);
+            cells.extend(measure(options, &bed, load, length, patience_ends).await?);
         }
         bed.end().await;
     }
@@ -118,7 +123,7 @@ async fn run(options: &Options) -> Result<(), Failure> {
     print!("{}", table::of(&cells, round_trip));
     let budgets = budgets::of(&cells);
     print!("{}", budgets::in_words(&budgets));
-    println!("\n{}", machine.load_note());
+    println!("\n{}", machine.in_words(&cells));
     if let Some(file) = &options.json {
         let record = record::of(&machine, length, &cells, round_trip, &budgets);
         std::fs::write(file, record).map_err(|why| format!("{}: {why}", file.display()))?;
@@ -139,6 +144,7 @@ async fn measure(
     bed: &Bed,
     load: Load,
     length: Length,
+    patience_ends: Instant,
 ) -> Result<Vec<Cell>, Failure> {
     let is_wanted = |way: &Way| options.ways.is_empty() || options.ways.contains(way);
     let new = |way| Cell {
@@ -153,8 +159,12 @@ async fn measure(
                 "{load}, {}: {repeat} of {}",
                 cell.way, options.repeats
             ));
-            cell.rounds
-                .push(work::measure(cell.way, bed, load, length).await?);
+            let mut round = work::measure(cell.way, bed, load, length).await?;
+            while round.others >= QUIET && Instant::now() < patience_ends {
+                sleep(Duration::from_secs(1)).await;
+                round = work::measure(cell.way, bed, load, length).await?;
+            }
+            cell.rounds.push(round);
         }
     }
     Ok(cells)

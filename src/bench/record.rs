@@ -24,6 +24,8 @@ pub fn of(
                 "pairs_per_second": round.pairs_per_second,
                 "p50_ms": millis(round.p50),
                 "p99_ms": millis(round.p99),
+                "pairs": round.pairs,
+                "busy_with_others": round.others,
                 "processor_ms": {
                     "here": millis(round.spent.here),
                     "console": millis(round.spent.console),

@@ -41,8 +41,12 @@ pub struct Round {
     pub p50: Duration,
     /// All but a hundredth took no longer.
     pub p99: Duration,
-    /// Processor time that a pair took.
+    /// How many pairs that were.
+    pub pairs: u32,
+    /// Processor time spent meanwhile.
     pub spent: Spent,
+    /// The share of the time measured that others kept a processor busy: 1 is one whole processor.
+    pub others: f64,
 }
 
 /// Lets all clients go at once and counts the pairs that end within the time measured. `spent` tells the processor time
@@ -65,7 +69,8 @@ pub async fn measure<C: Client>(
         // A failure drops the set, which ends the other clients.
         took.extend(ended??);
     }
-    let spent = spent().per_pair(before, took.len());
+    let spent = spent().since(before);
+    let others = spent.by_others().as_secs_f64() / from.elapsed().as_secs_f64();
     took.sort_unstable();
     let at = |share: f64| took.get((took.len() as f64 * share) as usize).copied();
     match (at(0.5), at(0.99)) {
@@ -73,7 +78,9 @@ pub async fn measure<C: Client>(
             pairs_per_second: took.len() as f64 / length.measured.as_secs_f64(),
             p50,
             p99,
+            pairs: u32::try_from(took.len())?,
             spent,
+            others,
         }),
         _ => Err("not one pair ended in the time measured".into()),
     }

@@ -195,6 +195,7 @@ impl Bed {
             here: processors::here(),
             console: self.console.0.spent(),
             servers: self.servers.iter().map(Kept::spent).sum(),
+            machine: processors::of_the_machine(),
         }
     }
 

@@ -37,7 +37,8 @@ pub fn of(cells: &[Cell], round_trip: Option<Duration>) -> String {
                     .map_or(String::new(), |ratio| format!("{ratio:.2}"))
             };
             let spent = |of: fn(&Spent) -> Duration| {
-                let micros = |round: &Round| of(&round.spent).as_secs_f64() * 1e6;
+                let micros =
+                    |round: &Round| of(&round.spent).as_secs_f64() * 1e6 / f64::from(round.pairs);
                 median(cell.rounds.iter().map(micros))
             };
             line(format!(
