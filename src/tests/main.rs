@@ -7,6 +7,7 @@ mod cli;
 mod demo;
 mod force_release;
 mod formats;
+mod headers;
 mod live_feed;
 mod locking;
 mod looks;
