@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ENV := . scripts/env.sh
 
-.PHONY: help setup demo dev test lint fmt test-rust end2end release screenshots clean
+.PHONY: help setup demo dev test lint fmt test-rust end2end bench release screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -34,12 +34,9 @@ test-rust: ## The Rust tests alone
 end2end: ## The browser tests alone
 	@scripts/test.sh end2end
 
-ifneq ($(shell grep -s '^name = "bench"' Cargo.toml),)
-.PHONY: bench
-bench: ## Measure how many locks one console keeps up with
-	@scripts/setup.sh demo
-	@$(ENV) && cargo run --release --features ssr --example bench -- $(ARGS)
-endif
+bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
+	@scripts/setup.sh bench
+	@$(ENV) && cargo build --release --features ssr --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
 
 release: ## Build the one executable that is shipped, and show what a browser downloads first
 	@scripts/release.sh

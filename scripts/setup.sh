@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and only that: `scripts/setup.sh build`, `lint`, `demo` or `test`. It asks no question, may
+# Installs what is missing, and only that: `scripts/setup.sh build`, `lint`, `demo`, `bench` or `test`. It asks no question, may
 # be repeated at will, and is silent when nothing is missing. What it cannot install ends it with one sentence.
 #
 # LOCKKEEPER_WASM_PLAN_B=1 makes it act as if rustup could not download anything.
@@ -214,8 +214,9 @@ for what in "${@:-test}"; do
         build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
         lint) steps=(c_compiler rust wasm_std lint_tools) ;;
         demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
+        bench) steps=(c_compiler rust redis) ;;
         test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py) ;;
-        *) fail "there is no \"$what\" to set up; choose build, lint, demo or test." ;;
+        *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
     for step in "${steps[@]}"; do "$step"; done
 done

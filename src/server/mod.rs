@@ -33,7 +33,6 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
-use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::ui::{App, shell};
 use api::limits::Limits;
@@ -43,7 +42,7 @@ use index::Index;
 use nodes::Group;
 use operations::Operations;
 use operations::idempotency::Repeats;
-use state::AppState;
+use state::{AppState, Handles};
 
 /// How long open requests may take to end once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(3);
@@ -73,13 +72,14 @@ pub async fn serve_within(
         .collect();
     let index = Index::start(&groups, clock, &stop, &tasks);
     let operations = Arc::new(Operations::new(groups, index));
-    let router = router(AppState {
+    let handles = Handles {
         leptos: leptos_options(),
         operations,
         repeats: Repeats::new(limits.remembered_answers),
         limits: Arc::new(Limits::new(limits.clone())),
         stop: stop.clone(),
-    });
+    };
+    let router = router(handles.into());
 
     let graceful = connections::serve(listener, router, &limits, &stop);
     let forced = async {
@@ -105,29 +105,42 @@ pub fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
         .leptos_routes(&state, PAGES.clone(), move || shell(options.clone()))
-        .layer(SetResponseHeaderLayer::if_not_present(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-store"),
-        ));
-    let header =
-        |name, value| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
+        .fallback(file_or_page)
+        .layer(CompressionLayer::new());
     api::routes(Arc::clone(&state.limits))
         .merge(console)
-        .fallback(file_or_page)
         .layer(
             ServiceBuilder::new()
                 .layer(CatchPanicLayer::new())
-                .layer(header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-                .layer(header(header::REFERRER_POLICY, "no-referrer"))
-                .layer(header(header::X_FRAME_OPTIONS, "DENY"))
-                .layer(header(
-                    HeaderName::from_static("cross-origin-opener-policy"),
-                    "same-origin",
-                ))
-                .layer(CompressionLayer::new())
+                .map_response(with_headers)
                 .layer(CsrfLayer::new()),
         )
         .with_state(state)
+}
+
+/// What every answer carries unless it says otherwise. All in one go: a layer for each would cost every request more than
+/// the headers do.
+fn with_headers(mut answer: Response) -> Response {
+    const HEADERS: [(HeaderName, HeaderValue); 5] = [
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        ),
+        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+    ];
+    for (name, value) in HEADERS {
+        answer.headers_mut().entry(name).or_insert(value);
+    }
+    answer
 }
 
 /// A file of the site, else the console's own page for addresses that do not exist.

@@ -33,7 +33,11 @@ struct Rig {
 impl Rig {
     async fn start() -> Self {
         let net = RedisNodes::proxied(5).await;
-        let group = net.group().await;
+        let mut config = net.config();
+        // Servers that were dead here come back to vote at once: they had nothing to forget.
+        config.locking.delayed_restart = false;
+        let group = TestGroup::start(config);
+        group.is_up().await;
         Self::of(net, group)
     }
 

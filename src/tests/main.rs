@@ -10,6 +10,7 @@ mod faults;
 mod fences;
 mod force_release;
 mod formats;
+mod headers;
 mod idempotency;
 mod keeping;
 mod keeping_for_clients;

@@ -9,12 +9,12 @@ mod v1;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -67,14 +67,11 @@ pub fn routes(limits: Arc<Limits>) -> Router<AppState> {
             axum::routing::any(|| async { ApiError::NotFound }),
         )
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
-        .layer(from_fn_with_state(limits, limits::guard))
-        .layer(SetResponseHeaderLayer::if_not_present(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-store"),
-        ));
+        .layer(from_fn_with_state(limits, limits::guard));
+    let docs = Router::from(SwaggerUi::new("/api/docs").url("/api/openapi.json", document));
     Router::new()
         .merge(api)
-        .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
+        .merge(docs.layer(CompressionLayer::new()))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
 }
@@ -85,14 +82,20 @@ pub fn document() -> utoipa::openapi::OpenApi {
 }
 
 fn described() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(Document::openapi())
+    let watching = OpenApiRouter::new()
         .routes(routes!(v1::groups::groups))
         .routes(routes!(v1::locks::locks))
         .routes(routes!(v1::locks::lock))
+        .layer(CompressionLayer::new());
+    // Short answers, many of them: looking into whether to compress would cost more than it could spare.
+    let acting = OpenApiRouter::new()
         .routes(routes!(v1::acts::acquire))
         .routes(routes!(v1::acts::extend))
         .routes(routes!(v1::acts::release))
-        .routes(routes!(v1::acts::force_release))
+        .routes(routes!(v1::acts::force_release));
+    OpenApiRouter::with_openapi(Document::openapi())
+        .merge(watching)
+        .merge(acting)
         .routes(routes!(v1::events::events))
 }
 

@@ -79,13 +79,13 @@ pub async fn events(
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let viewer = Viewer {
         latest: state.operations.index().stream().latest(),
-        operations: state.operations,
+        operations: Arc::clone(&state.operations),
         group: params.group,
         place: last_seen.as_deref().and_then(EventId::parse),
         waiting: VecDeque::new(),
         is_behind: true,
         ping,
-        stop: state.stop,
+        stop: state.stop.clone(),
         _seat: seat,
     };
     let headers = [
