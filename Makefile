@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ENV := . scripts/env.sh
 
-.PHONY: help setup demo dev test lint fmt test-rust end2end bench release screenshots clean
+.PHONY: help setup demo dev test lint fmt test-rust end2end soak bench release screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -33,6 +33,11 @@ test-rust: ## The Rust tests alone
 
 end2end: ## The browser tests alone
 	@scripts/test.sh end2end
+
+soak: ## Take locks through storms of faults for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs under `run`
+	@scripts/setup.sh test
+	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
+		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron
 
 bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::alarm;
-use super::redis_nodes::{RedisNodes, TestGroup, free_port, url};
+use super::redis_nodes::{RedisNodes, free_port, url};
 
 /// How much may be on its way in one direction of a connection before the sender has to wait.
 const MOST_ON_ITS_WAY: usize = 1 << 20;
@@ -158,13 +158,6 @@ impl ProxiedNodes {
     /// The configuration of a group that reaches the servers through the proxies.
     pub fn config(&self) -> GroupConfig {
         GroupConfig::new("orders", self.proxies.iter().map(Proxy::url))
-    }
-
-    /// A group that reaches the servers through the proxies, up.
-    pub async fn group(&self) -> TestGroup {
-        let group = TestGroup::start(self.config());
-        group.is_up().await;
-        group
     }
 }
 
