@@ -7,6 +7,7 @@ mod cli;
 mod demo;
 mod force_release;
 mod formats;
+mod late_release;
 mod live_feed;
 mod locking;
 mod looks;

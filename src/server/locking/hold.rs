@@ -53,6 +53,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         end: end_of_extend(&ballot, validity, now),
         nodes: acts(group, &answers, &ActOutcome::Extended, key),
         fence: None,
+        token: token.clone(),
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Attempt {
     pub end: End,
     /// The fence of an acquire that was won; nothing where fencing is off.
     pub fence: Option<u64>,
+    /// The token it was made with. Of several tries of one acquire, a later one may need another than the first.
+    pub token: Token,
 }
 
 /// How an acquire or extend ended.

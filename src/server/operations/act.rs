@@ -106,10 +106,9 @@ impl Operations {
             brought: request.token.is_some(),
         };
         let attempt = self.attempt(&group, id, &want, wait).await;
-        let fencing_token = attempt.fence;
+        let (fencing_token, token) = (attempt.fence, attempt.token.clone());
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
-        let token = want.token;
         tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
         self.index().look_soon(id);
         Ok(Acquired {
