@@ -161,9 +161,6 @@ impl<'a> Claim<'a> {
             let reason = "a release with this token is still on its way there".to_owned();
             return Vote::Missed(Missed::NotAsked { reason });
         }
-        if let Some(reason) = node.abstains() {
-            return Vote::Missed(Missed::NotAsked { reason });
-        }
         let bid = Bid {
             key: &want.key,
             token: &want.token,
@@ -172,6 +169,10 @@ impl<'a> Claim<'a> {
             brought: want.brought,
         };
         let taking = node.act(limit, |line| async move {
+            // Not before there is a connection: it may lead to a server that has just restarted.
+            if let Some(reason) = node.abstains() {
+                return Ok(Vote::Missed(Missed::NotAsked { reason }));
+            }
             want.layout.take(line, node.clock(), &bid).await
         });
         taking.await.unwrap_or_else(Vote::Missed)
