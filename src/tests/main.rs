@@ -18,5 +18,6 @@ mod readme;
 mod rooms;
 mod scans;
 mod secrets;
+mod simulation;
 mod support;
 mod verdicts;
