@@ -328,7 +328,7 @@ async fn of_many_contenders_one_at_a_time_has_it_and_all_get_it() {
             );
             tokio::task::yield_now().await;
             inside.fetch_sub(1, Ordering::SeqCst);
-            release(&group, &key, &attempt.token.unwrap()).await;
+            release(&group, &key, &attempt.token.unwrap_or(token)).await;
         })
     });
     for contender in futures::future::join_all(contenders).await {

@@ -1,5 +1,6 @@
 //! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,16 +51,6 @@ impl Want {
     }
 }
 
-impl Want {
-    /// Takes another token of the same owner for another try. What is still on its way to the nodes to take back an earlier try, held up in a
-    /// connection that was given up, would take back this one as well if it had the same.
-    pub fn try_afresh(&mut self) {
-        if !self.brought {
-            self.token = self.layout.mint_again(&self.token);
-        }
-    }
-}
-
 /// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
 /// with validity left. One try.
 pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
@@ -71,9 +62,11 @@ pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration)
 /// asked went away in the middle of it.
 pub struct Claim<'a> {
     group: &'a Group,
-    want: &'a Want,
+    want: Cow<'a, Want>,
     /// Nodes where something of ours may be, by their place in the configuration.
     doubtful: BTreeSet<usize>,
+    /// Nodes that were told to give back what they gave, and have not answered: they may do so at any time.
+    unsure: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
     lease_ends: Instant,
 }
@@ -83,19 +76,29 @@ impl<'a> Claim<'a> {
     pub fn new(group: &'a Group, want: &'a Want) -> Self {
         Self {
             group,
-            want,
+            want: Cow::Borrowed(want),
             doubtful: BTreeSet::new(),
+            unsure: BTreeSet::new(),
             lease_ends: Instant::now(),
         }
     }
 
     /// What is wanted.
-    pub fn want(&self) -> &'a Want {
-        self.want
+    pub fn want(&self) -> &Want {
+        &self.want
+    }
+
+    /// The token of the last try, if that is another than the one that was asked with.
+    fn changed_token(&self) -> Option<Token> {
+        match &self.want {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(want) => Some(want.token.clone()),
+        }
     }
 
     /// Asks all nodes at once, and releases again if it did not succeed.
     pub async fn try_once(&mut self) -> Attempt {
+        self.change_token_if_unsure();
         let began = Instant::now();
         let limit = self.group.config.limit_per_node(self.want.ttl);
         // What a token that was brought along holds already must survive that its owner stops listening.
@@ -116,13 +119,21 @@ impl<'a> Claim<'a> {
             self.doubtful.clear();
             return self.attempt(&ballot, &BTreeSet::new(), end, fence);
         }
-        self.doubtful = ballot
-            .doubtful(&|node| before.contains(&node))
-            .into_iter()
-            .filter(|node| !self.was_held_before(&ballot, *node))
-            .collect();
+        self.doubtful = ballot.left_behind(self.want.brought, &before);
         let released = self.withdraw(&ballot).await;
         self.attempt(&ballot, &released, end, None)
+    }
+
+    /// A release that was not answered may arrive when a later try has won, and take the lock from it. So the next try is
+    /// another owner's, unless the token was brought along: then such a node is not asked for this one again.
+    fn change_token_if_unsure(&mut self) {
+        if self.unsure.is_empty() || self.want.brought {
+            return;
+        }
+        self.let_go();
+        self.unsure.clear();
+        let want = self.want.to_mut();
+        want.token = want.layout.mint_again(&want.token);
     }
 
     /// Hears the nodes until it is decided.
@@ -132,7 +143,10 @@ impl<'a> Claim<'a> {
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.group.each().iter().enumerate() {
             asked.push(Box::pin(async move {
-                (place, Heard::Vote(self.ask(node, limit, proposed).await))
+                (
+                    place,
+                    Heard::Vote(self.ask(place, node, limit, proposed).await),
+                )
             }));
         }
         let mut ballot = Ballot::new(asked.len());
@@ -154,9 +168,10 @@ impl<'a> Claim<'a> {
         ballot
     }
 
-    async fn ask(&self, node: &Node, limit: Duration, fence: Option<u64>) -> Vote {
-        let want = self.want;
-        if let Some(reason) = node.abstains() {
+    async fn ask(&self, place: usize, node: &Node, limit: Duration, fence: Option<u64>) -> Vote {
+        let want = &*self.want;
+        if self.unsure.contains(&place) {
+            let reason = "a release with this token is still on its way there".to_owned();
             return Vote::Missed(Missed::NotAsked { reason });
         }
         let bid = Bid {
@@ -167,13 +182,17 @@ impl<'a> Claim<'a> {
             brought: want.brought,
         };
         let taking = node.act(limit, |line| async move {
+            // Not before there is a connection: it may lead to a server that has just restarted.
+            if let Some(reason) = node.abstains() {
+                return Ok(Vote::Missed(Missed::NotAsked { reason }));
+            }
             want.layout.take(line, node.clock(), &bid).await
         });
         taking.await.unwrap_or_else(Vote::Missed)
     }
 
     async fn raise(&self, node: &Node, limit: Duration, to: u64) -> Result<u64, Missed> {
-        let want = self.want;
+        let want = &*self.want;
         let raise = node.act(limit, |mut line| async move {
             RAISE
                 .key(want.key.as_bytes())
@@ -187,14 +206,9 @@ impl<'a> Claim<'a> {
         raise.await
     }
 
-    /// What a token that was brought along held before this try is not ours to take away: its owner may rely on it.
-    fn was_held_before(&self, ballot: &Ballot, node: usize) -> bool {
-        self.want.brought && !matches!(ballot.votes()[node], Some(Vote::Ours { again: false, .. }))
-    }
-
     /// Releases at once where the node answers; the others are left to the background. Tells where it was done.
     async fn withdraw(&mut self, ballot: &Ballot) -> BTreeSet<usize> {
-        let want = self.want;
+        let want = &*self.want;
         let doubtful = &self.doubtful;
         let is_ours = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { .. }));
         let ours = self
@@ -210,12 +224,32 @@ impl<'a> Claim<'a> {
             .filter(|(_, told)| is_gone(told))
             .map(|(place, _)| *place)
             .collect();
+        let is_unsure =
+            |told: &Result<Told, Missed>| matches!(told, Err(Missed::Unanswered { .. }));
+        let unsure = released.iter().filter(|(_, told)| is_unsure(told));
+        self.unsure.extend(unsure.map(|(place, _)| *place));
         self.doubtful.retain(|place| !gone.contains(place));
         released
             .into_iter()
             .filter(|(_, told)| told.is_ok())
             .map(|(place, _)| place)
             .collect()
+    }
+
+    /// Leaves to the background what may be left. A token that was brought along may be brought again meanwhile: what it
+    /// has ends with its lease.
+    fn let_go(&mut self) {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        if doubtful.is_empty() || self.want.brought {
+            return;
+        }
+        let nodes: Vec<Arc<Node>> = self
+            .nodes()
+            .filter(|(place, _)| doubtful.contains(place))
+            .map(|(_, node)| node)
+            .collect();
+        let (want, stop) = (Want::clone(&self.want), self.group.stop().clone());
+        release_later(nodes, want, self.lease_ends, stop);
     }
 
     fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
@@ -257,21 +291,13 @@ impl<'a> Claim<'a> {
             nodes,
             end,
             fence,
-            token: None,
+            token: self.changed_token(),
         }
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let nodes: Vec<Arc<Node>> = self
-            .nodes()
-            .filter(|(place, _)| self.doubtful.contains(place))
-            .map(|(_, node)| node)
-            .collect();
-        if !nodes.is_empty() {
-            let stop = self.group.stop().clone();
-            release_later(nodes, self.want.clone(), self.lease_ends, stop);
-        }
+        self.let_go();
     }
 }

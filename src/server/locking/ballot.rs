@@ -198,17 +198,36 @@ impl Ballot {
         }
     }
 
-    /// The nodes where something of this try may be, by their place, once it has failed. `before` are those where an
-    /// earlier try of the same token may have left something.
-    pub fn doubtful(&self, before: &impl Fn(usize) -> bool) -> Vec<usize> {
+    /// The nodes where something has to be taken back, by their place, once the try has failed. `before` are those where
+    /// an earlier try of the same token may have left something.
+    ///
+    /// With a token that was brought along, its owner may rely on what it had before: unless that cannot have been a
+    /// quorum, nothing is taken back, and then only what is known to be there.
+    pub fn left_behind(&self, brought: bool, before: &BTreeSet<usize>) -> BTreeSet<usize> {
+        if brought && self.may_have_been_held() {
+            return BTreeSet::new();
+        }
         let may_be = |node: &usize| match &self.votes[*node] {
-            Some(Vote::Ours { .. } | Vote::Missed(Missed::Unanswered { .. })) | None => true,
+            Some(Vote::Ours { .. }) => true,
+            Some(Vote::Missed(Missed::Unanswered { .. })) | None => !brought,
             // The node itself says that somebody else's is there, or nothing.
             Some(Vote::Absent | Vote::Theirs(_) | Vote::WrongType(_)) => false,
             // Nothing was sent or done this time.
-            Some(Vote::Missed(Missed::NotAsked { .. } | Missed::Refused { .. })) => before(*node),
+            Some(Vote::Missed(Missed::NotAsked { .. } | Missed::Refused { .. })) => {
+                before.contains(node)
+            }
         };
         (0..self.votes.len()).filter(may_be).collect()
+    }
+
+    /// Whether this try may have come upon a lock that was its owner's already.
+    fn may_have_been_held(&self) -> bool {
+        let may_be = |vote: &&Option<Vote>| match vote {
+            Some(Vote::Ours { again, .. }) => *again,
+            Some(Vote::Missed(_)) | None => true,
+            Some(Vote::Absent | Vote::Theirs(_) | Vote::WrongType(_)) => false,
+        };
+        self.votes.iter().filter(may_be).count() >= self.quorum()
     }
 }
 

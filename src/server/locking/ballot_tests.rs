@@ -97,7 +97,8 @@ fn a_raise_that_is_not_answered_leaves_the_lock_where_it_is() {
     ballot.take_in(1, Heard::Vote(ours(9)));
     ballot.take_in(0, Heard::Raised(Err(Missed::NotAsked { reason })));
     assert!(matches!(ballot.standing(), Standing::Behind { .. }));
-    assert_eq!(ballot.doubtful(&|_| false), [0, 1, 2], "to be released");
+    let left = ballot.left_behind(false, &BTreeSet::new());
+    assert_eq!(left, BTreeSet::from([0, 1, 2]), "to be released");
     // The third node may make up for it.
     assert_eq!(ballot.take_in(2, Heard::Vote(ours(8))), Next::Settled);
     assert_eq!(ballot.standing(), Standing::Carried { fence: Some(8) });
@@ -120,6 +121,29 @@ fn what_may_have_been_left_behind_is_everything_that_was_not_denied() {
     let reason = String::new;
     ballot.hear(2, Vote::Missed(Missed::Unanswered { reason: reason() }));
     ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
-    assert_eq!(ballot.doubtful(&|_| false), [0, 2, 4]);
-    assert_eq!(ballot.doubtful(&|_| true), [0, 2, 3, 4]);
+    let left = |before: &[usize]| ballot.left_behind(false, &before.iter().copied().collect());
+    assert_eq!(left(&[]), BTreeSet::from([0, 2, 4]));
+    assert_eq!(left(&[1, 3]), BTreeSet::from([0, 2, 3, 4]));
+}
+
+#[test]
+fn from_an_owner_that_may_rely_on_its_lock_nothing_is_taken_back() {
+    let ours = |again| Vote::Ours { again, fence: None };
+    let missed = || {
+        let reason = String::new();
+        Vote::Missed(Missed::Unanswered { reason })
+    };
+    let left = |votes: [Vote; 3]| {
+        let mut ballot = Ballot::new(3);
+        for (node, vote) in votes.into_iter().enumerate() {
+            ballot.hear(node, vote);
+        }
+        ballot.left_behind(true, &BTreeSet::new())
+    };
+    assert_eq!(left([ours(true), missed(), ours(false)]), BTreeSet::new());
+    assert_eq!(left([missed(), missed(), ours(false)]), BTreeSet::new());
+    // On fewer nodes than a quorum it was nobody's.
+    let theirs = || Vote::Theirs(None);
+    assert_eq!(left([theirs(), missed(), ours(false)]), BTreeSet::from([2]));
+    assert_eq!(left([theirs(), theirs(), ours(true)]), BTreeSet::from([2]));
 }

@@ -9,6 +9,10 @@
 //! its counter counts on from the proposal instead, so then the promise needs the clock of the later proposer to be
 //! ahead of what was given before: clocks that differ by less than the time in between.
 //!
+//! An extension keeps the token. It is worth as much as before if the lock was valid until then. An owner that extends
+//! later may find it its own on a quorum although somebody else had it meanwhile: what was asked of a node for the
+//! acquire can arrive after all that. Nobody has it at the same time, but the other one's token is larger.
+//!
 //! **Counters do not stay for ever:** a counter that was not raised for [`REMEMBERED`] goes away. What comes next is
 //! proposed by a clock that long after, and is larger unless the clocks of two proposers differ by that much.
 

@@ -51,6 +51,14 @@ impl Token {
         &self.0
     }
 
+    /// The readable part of a token that was minted here; empty for any other.
+    pub fn label(&self) -> &str {
+        let text = std::str::from_utf8(&self.0).unwrap_or_default();
+        text.strip_prefix("lockkeeper:")
+            .and_then(|rest| rest.rsplit_once(':'))
+            .map_or("", |(label, _)| label)
+    }
+
     /// What people see of it.
     pub fn fingerprint(&self) -> Fingerprint {
         crate::server::formats::fingerprint(&self.0)
@@ -78,6 +86,8 @@ mod tests {
         assert_eq!(parts[..2], ["lockkeeper", "api-3@host-7-x-y"]);
         assert!(parts[2].len() == 32 && parts[2].bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert_ne!(one, other);
+        assert_eq!(one.label(), "api-3@host-7-x-y");
+        assert_eq!(Token::from_bytes([0xff, b':']).label(), "");
         assert!(!format!("{one:?}").contains(parts[2]));
     }
 

@@ -124,6 +124,7 @@ impl Drop for Place {
 /// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
 pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
     let deadline = Instant::now() + wait;
+    let mut claim = Claim::new(group, want);
     while !place.is_first() {
         if timeout_at(deadline, place.turn.notified()).await.is_err() {
             match place.latest() {
@@ -134,13 +135,9 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
         }
     }
     let mut pause = PAUSES.0;
-    let mut want = want.clone();
     loop {
         let now = group.clock().now();
-        let mut claim = Claim::new(group, &want);
-        let mut attempt = place.queues.tries.attempt(&mut claim, now).await;
-        drop(claim);
-        attempt.token = Some(want.token.clone());
+        let attempt = place.queues.tries.attempt(&mut claim, now).await;
         let lease_ms = match &attempt.end {
             End::Won(_) | End::WrongType(_) => return attempt,
             End::Taken { lease_ms, .. } => *lease_ms,
@@ -151,7 +148,6 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
             return attempt;
         }
         place.tell_latest(&attempt);
-        want.try_afresh();
         // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
         // is worth coming back for.
         let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));

@@ -1,0 +1,107 @@
+//! What goes wrong: nodes that end and come back, clocks that are set, programs that die.
+
+use super::assumptions::Broken;
+use super::checker::ms;
+use super::counts::Seen;
+use super::node::Keys;
+use super::schedule::{Keeps, Mischief};
+use super::story::live;
+use super::world::{Event, World, letter};
+
+impl World {
+    /// A node is back.
+    pub fn node_up(&mut self, node: usize) {
+        self.servers[node].is_up = true;
+        if !self.plan.keeps_every_write[node] {
+            self.servers[node].forgot = Some(self.now);
+        }
+        self.note(|_| format!("node {} is back", letter(node)));
+        for client in 0..self.clients.len() {
+            let delay = self.dice.between(100, 20_000);
+            self.after(delay, Event::LineOpen { client, node });
+        }
+    }
+
+    /// What was planned to go wrong does.
+    pub fn mischief(&mut self, mischief: Mischief) {
+        self.note(|_| format!("{mischief:?}"));
+        match mischief {
+            Mischief::Crash {
+                node,
+                down_for,
+                keeps,
+            } => self.crash(node, down_for, keeps),
+            Mischief::Save { node } => self.servers[node].saved = self.servers[node].keys.clone(),
+            Mischief::Step { node, by } => {
+                self.counts.saw(Seen::ClockStep);
+                self.servers[node].clock.off += by;
+            }
+            Mischief::SetWall { client, by } => {
+                self.counts.saw(Seen::WallClockSet);
+                self.clients[client].clock.off += by;
+            }
+            Mischief::Cut {
+                client,
+                node,
+                lasts,
+            } => {
+                self.counts.saw(Seen::Cut);
+                self.clients[client].links[node].cut_until = self.now + lasts;
+            }
+            Mischief::Kill { client, down_for } => {
+                self.counts.saw(Seen::ClientCrash);
+                self.ended_clients.push(client);
+                for task in self.tasks.iter_mut().filter(|task| task.client == client) {
+                    task.open.clear();
+                }
+                self.after(down_for, Event::Reborn { client });
+            }
+        }
+    }
+
+    fn crash(&mut self, node: usize, down_for: u64, keeps: Keeps) {
+        if !self.servers[node].is_up {
+            return;
+        }
+        let server = &mut self.servers[node];
+        server.is_up = false;
+        server.life += 1;
+        let life = server.life - 1;
+        match keeps {
+            Keeps::Everything => self.counts.saw(Seen::CrashKept),
+            Keeps::WhatWasSaved => {
+                server.keys = server.saved.clone();
+                self.counts.saw(Seen::CrashRolledBack);
+            }
+            Keeps::Nothing => {
+                server.keys = Keys::default();
+                server.saved = Keys::default();
+                self.counts.saw(Seen::CrashForgot);
+            }
+        }
+        self.after(down_for, Event::NodeUp { node });
+        for client in 0..self.clients.len() {
+            let delay = self.dice.between(0, 20_000);
+            self.after(delay, Event::LineLost { client, node, life });
+        }
+    }
+
+    /// Another program starts where one ended. It has not seen the nodes before: so it must not start while one is down
+    /// that forgets, or so soon after one came back that somebody may rely on what was forgotten.
+    pub fn reborn(&mut self, client: usize) {
+        let longest =
+            u64::try_from(self.plan.locking.longest_lease.as_micros()).unwrap() * 101 / 100;
+        let now = self.now;
+        let is_too_early = self.servers.iter().enumerate().any(|(node, server)| {
+            let is_down = !server.is_up && !self.plan.keeps_every_write[node];
+            is_down || server.forgot.is_some_and(|at| at + longest > now)
+        });
+        if is_too_early && !self.plan.breaks(Broken::Newcomers) {
+            return self.after(longest / 4, Event::Reborn { client });
+        }
+        self.note(|_| format!("client {client} starts again, {}", ms(now)));
+        self.connect(client);
+        self.clients[client].proposed = 0;
+        self.begin(client, false, live);
+    }
+}

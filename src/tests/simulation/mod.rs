@@ -1,0 +1,97 @@
+//! The rules of locking in a world without I/O: a virtual clock, nodes as small as their scripts need them, a network that
+//! delays, loses and repeats, programs that stop and die. The decisions are the product's own (`locking::ballot`,
+//! `locking::end`, `locking::fence`, `domain::quorum`, `nodes::health`); around them [`claim`], [`story`] and [`withdraw`]
+//! ask, wait and give up as `acquire.rs`, `hold.rs` and `tidy.rs` do. [`differential`] holds the nodes against real ones.
+//!
+//! **What is checked** in every schedule ([`checker`]):
+//! 1. Nobody begins to rely on a lock while another owner does. Relying begins with the decision, and ends when the owner's
+//!    own clock says that its validity is over or when it begins to release; that it dies or stops ends nothing.
+//! 2. Whoever gets a lock gets a larger fencing token than everybody before.
+//! 3. A lease after everybody stopped, nothing is locked on any node. Where nothing went wrong, nothing is at once.
+//!
+//! **What is assumed:**
+//! - The clocks of any two machines, over the length of a lease, differ by no more than the drift: 1 % in rate altogether
+//!   (half of it each), and nodes' clocks are set forward by at most 2 ms. They may be set back; leases then last longer.
+//!   How far clocks are apart does not matter.
+//! - A node that does not put every write on its disk comes back with nothing, or with what it had a while ago; whoever
+//!   uses it then knows that it restarted, because it had seen the node before, and leaves it out until the longest lease
+//!   is over. A program that has not seen the node starts a longest lease later. Meanwhile nobody's wall clock is set.
+//! - Messages arrive at any time, in any order, after their sender has given up, or not at all; but not after the server
+//!   they were sent to has restarted, as a connection ends with it. All but releases may arrive twice, though on one
+//!   connection nothing does and nothing is sent twice.
+//! - One owner asks for leases of one length. A token that is brought along is used by one program at a time, and not again
+//!   after it was released or its acquire failed.
+//! - For fencing tokens: nodes remember how far they counted, or the proposer's clock is ahead of what was given before.
+//!   An owner that extends after its validity is over does not go by its fencing token any more.
+//!
+//! How many nodes are down, cut off or empty does not matter: then less is locked. [`broken`] breaks each assumption, and
+//! leaves out each rule, and finds that it was needed.
+//!
+//! A schedule is a number. `LOCKKEEPER_SEED=7 cargo test --features ssr --test tests simulation -- --nocapture` tells one
+//! step by step, with `LOCKKEEPER_BROKEN=NoDrift` one of [`broken`]. `LOCKKEEPER_SCHEDULES=1000000` or
+//! `LOCKKEEPER_SOAK_SECONDS=600` tries more, the latter others every time.
+
+mod assumptions;
+mod broken;
+mod checker;
+mod claim;
+mod clock;
+mod counts;
+mod dice;
+mod differential;
+mod explore;
+mod me;
+mod mischief;
+mod network;
+mod node;
+mod schedule;
+mod story;
+mod withdraw;
+mod world;
+
+use assumptions::Broken;
+use counts::Seen;
+use explore::{Asked, SCHEDULES, explore, story};
+use schedule::Plan;
+
+#[test]
+fn nobody_overlaps_fencing_tokens_rise_and_nothing_stays() {
+    let asked = Asked::by_environment();
+    if let Some(seed) = asked.seed {
+        let broken = asked.broken.map(|name| Broken::named(&name));
+        let (told, found) = story(seed, Plan::new(seed, broken));
+        println!("{told}");
+        assert!(found.is_none() || broken.is_some());
+        return;
+    }
+    let limits = asked.limits();
+    let explored = explore(&limits, |seed| Plan::new(seed, None));
+    let counts = explored.counts;
+    println!(
+        "from {} on, in {:?}:\n{counts}",
+        limits.first, explored.took
+    );
+    if let Some((seed, _)) = explored.found.first() {
+        panic!("{}", story(*seed, Plan::new(*seed, None)).0);
+    }
+    let schedules = counts.of(Seen::Schedule);
+    if schedules < SCHEDULES {
+        return;
+    }
+    for what in Seen::ALL {
+        assert!(
+            counts.of(what) >= schedules / 200,
+            "{what:?} is rare:\n{counts}"
+        );
+    }
+    assert!(counts.of(Seen::Won) > 4 * schedules, "{counts}");
+    assert!(counts.of(Seen::Won) > counts.of(Seen::Try) / 5, "{counts}");
+}
+
+#[test]
+fn a_number_always_makes_the_same_schedule() {
+    for seed in [1, 2, 3] {
+        let tell = || story(seed, Plan::new(seed, None)).0;
+        assert_eq!(tell(), tell());
+    }
+}

@@ -1,0 +1,269 @@
+//! What lies between clients and nodes: messages that are late, lost or there twice, and connections that end with the
+//! server they led to.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use lockkeeper::server::nodes::health::{Facts, Health, Vitals};
+use lockkeeper::server::nodes::trouble::{Missed, Trouble};
+
+use super::clock::{Clock, Moment};
+use super::counts::Seen;
+use super::node::{Call, Keys, Reply};
+use super::world::{Answered, Asked, Event, World, letter};
+
+/// A node.
+pub struct Server {
+    pub clock: Clock,
+    pub keys: Keys,
+    pub saved: Keys,
+    /// How often it was started; a connection leads to one life of it.
+    pub life: u32,
+    pub is_up: bool,
+    /// When it last came back without all that it had.
+    pub forgot: Option<Moment>,
+}
+
+/// What a client has of a node.
+pub struct Link {
+    /// The life of the node that the connection leads to.
+    open: Option<u32>,
+    health: Health,
+    pub cut_until: Moment,
+    last_arrival: Moment,
+}
+
+impl Server {
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            keys: Keys::default(),
+            saved: Keys::default(),
+            life: 0,
+            is_up: true,
+            forgot: None,
+        }
+    }
+}
+
+fn unanswered() -> Missed {
+    Missed::Unanswered {
+        reason: String::new(),
+    }
+}
+
+fn not_asked() -> Missed {
+    Missed::NotAsked {
+        reason: String::new(),
+    }
+}
+
+impl World {
+    /// A client that has just started connects to all nodes.
+    pub fn connect(&mut self, client: usize) {
+        self.clients[client].links = Vec::new();
+        for node in 0..self.servers.len() {
+            self.clients[client].links.push(Link {
+                open: None,
+                health: Health::unknown(),
+                cut_until: 0,
+                last_arrival: 0,
+            });
+            self.line_open(client, node);
+        }
+    }
+
+    /// Whether a node can be called.
+    pub fn is_up(&self, client: usize, node: usize) -> bool {
+        self.clients[client].links[node].open.is_some()
+    }
+
+    /// Whether a client counts a node out because it restarted (`Node::abstains`).
+    pub fn abstains(&self, client: usize, node: usize) -> bool {
+        let client = &self.clients[client];
+        let now = client.clock.wall(self.now);
+        let longest = self.plan.locking.longest_lease;
+        let hazard = client.links[node].health.hazard_until(longest, now);
+        self.plan.locking.delayed_restart && hazard.is_some()
+    }
+
+    /// Asks a node, which has so long to answer by the client's clock.
+    pub fn send(&mut self, task: usize, node: usize, call: &Rc<Call>, limit: Duration) {
+        self.numbers += 1;
+        let asked = Asked {
+            number: self.numbers,
+            task,
+            node,
+        };
+        let client = self.tasks[task].client;
+        let Some(life) = self.clients[client].links[node].open else {
+            self.counts.saw(Seen::NotAsked);
+            return self.refuse(asked);
+        };
+        self.tasks[task].open.push(asked);
+        let clock = self.clients[client].clock;
+        let gives_up = clock.when(clock.steady(self.now) + limit);
+        self.at(gives_up, Event::GiveUp { asked });
+        let is_twice = self.dice.happens(self.plan.network.twice);
+        let copies = 1 + u64::from(is_twice && !matches!(**call, Call::Release { .. }));
+        for copy in 0..copies {
+            if let Some(delay) = self.delay(client, node) {
+                let link = &mut self.clients[client].links[node];
+                let mut at = self.now + delay;
+                if self.plan.network.in_order && copy == 0 {
+                    at = at.max(link.last_arrival + 1);
+                    link.last_arrival = at;
+                }
+                let call = Rc::clone(call);
+                self.at(
+                    at,
+                    Event::Arrive {
+                        node,
+                        life,
+                        asked,
+                        call,
+                    },
+                );
+            }
+        }
+        if copies > 1 {
+            self.counts.saw(Seen::Twice);
+        }
+    }
+
+    /// Nothing is sent, and the task hears so.
+    pub fn refuse(&mut self, asked: Asked) {
+        let result = Err(not_asked());
+        self.tasks[asked.task]
+            .inbox
+            .push_back(Answered { asked, result });
+    }
+
+    /// How long a message takes; nothing if it is lost.
+    fn delay(&mut self, client: usize, node: usize) -> Option<u64> {
+        let network = self.plan.network;
+        let cut = self.clients[client].links[node].cut_until;
+        let is_cut = cut > self.now;
+        if self.dice.happens(network.lost) || is_cut && self.dice.happens(500) {
+            self.counts.saw(Seen::Lost);
+            return None;
+        }
+        let delay = if self.dice.happens(network.slow) {
+            self.dice.between(network.usual.1, network.slowest)
+        } else {
+            self.dice.between(network.usual.0, network.usual.1)
+        };
+        Some(delay + cut.saturating_sub(self.now))
+    }
+
+    /// A command arrives. A connection does not outlive the server it leads to, so nothing reaches the next life.
+    pub fn arrives(&mut self, node: usize, life: u32, asked: Asked, call: &Call) {
+        let server = &mut self.servers[node];
+        if !server.is_up || server.life != life {
+            return;
+        }
+        let now = server.clock.wall(self.now).millis();
+        if let Call::Take { lock, .. } = call
+            && server.keys.has_forgotten_fence(*lock, now)
+        {
+            self.counts.saw(Seen::CountersForgotten);
+        }
+        let reply = server.keys.run(call, now);
+        let client = self.tasks[asked.task].client;
+        let is_late = !self.tasks[asked.task].open.contains(&asked);
+        if is_late {
+            self.counts.saw(Seen::AfterGivingUp);
+        }
+        self.note(|_| {
+            let late = if is_late {
+                ", who does not listen any more"
+            } else {
+                ""
+            };
+            format!(
+                "  node {}: {call} of client {client}{late}: {reply}",
+                letter(node)
+            )
+        });
+        if let Some(delay) = self.delay(client, node) {
+            self.after(
+                delay,
+                Event::Answer {
+                    asked,
+                    result: Ok(reply),
+                },
+            );
+        }
+    }
+
+    /// An answer arrives; the task that may go on.
+    pub fn answers(&mut self, asked: Asked, result: Result<Reply, Missed>) -> Option<usize> {
+        let task = &mut self.tasks[asked.task];
+        let place = task.open.iter().position(|open| *open == asked)?;
+        task.open.swap_remove(place);
+        task.inbox.push_back(Answered { asked, result });
+        Some(asked.task)
+    }
+
+    /// A client waits no longer.
+    pub fn gives_up(&mut self, asked: Asked) -> Option<usize> {
+        let task = self.answers(asked, Err(unanswered()))?;
+        self.counts.saw(Seen::Unanswered);
+        let client = self.tasks[task].client;
+        self.note(|_| {
+            format!(
+                "client {client} gets no answer from node {}",
+                letter(asked.node)
+            )
+        });
+        Some(task)
+    }
+
+    /// A client notices that a connection is gone, and everything it waited for there with it.
+    pub fn line_lost(&mut self, client: usize, node: usize, life: u32) {
+        let link = &mut self.clients[client].links[node];
+        if link.open != Some(life) {
+            return;
+        }
+        link.open = None;
+        let now = self.clients[client].clock.wall(self.now);
+        self.clients[client].links[node]
+            .health
+            .lost(&Trouble::down(""), now);
+        for task in 0..self.tasks.len() {
+            if self.tasks[task].client == client {
+                let open = self.tasks[task].open.clone();
+                for asked in open.into_iter().filter(|asked| asked.node == node) {
+                    let result = Err(unanswered());
+                    self.after(0, Event::Answer { asked, result });
+                }
+            }
+        }
+    }
+
+    /// A client connects, and hears which life of the node this is before it asks anything else.
+    pub fn line_open(&mut self, client: usize, node: usize) {
+        let server = &self.servers[node];
+        if !server.is_up {
+            return;
+        }
+        let life = server.life;
+        let heard_at = self.clients[client].clock.wall(self.now);
+        let keeps = self.plan.keeps_every_write[node];
+        let link = &mut self.clients[client].links[node];
+        link.open = Some(life);
+        if keeps {
+            return;
+        }
+        link.health.keeps_every_write(keeps);
+        link.health.heard(Vitals {
+            heard_at,
+            round_trip: Duration::ZERO,
+            skew_ms: None,
+            facts: Some(Facts {
+                run_id: Some(life.to_string()),
+                ..Facts::default()
+            }),
+        });
+    }
+}

@@ -1,0 +1,347 @@
+//! What one Redis server keeps, and what the scripts in `server/nodes/scripts` do to it. `differential.rs` holds it
+//! against real servers.
+
+use std::rc::Rc;
+
+use lockkeeper::server::nodes::scripts::{Given, Told};
+use lockkeeper::server::nodes::sighting::{LONGEST_VALUE, Value};
+
+/// Bytes that many may have: a token, a value.
+pub type Bytes = Rc<[u8]>;
+
+/// The name of a key: a lock, or the fence beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    Lock(u8),
+    Fence(u8),
+}
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kept {
+    Text(Bytes),
+    /// The names of the fields.
+    Hash(Vec<Bytes>),
+    List,
+}
+
+impl Kept {
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "string",
+            Self::Hash(_) => "hash",
+            Self::List => "list",
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Stored {
+    name: Name,
+    kept: Kept,
+    /// By the server's own clock, in milliseconds.
+    expires: Option<i64>,
+}
+
+/// All keys of one server.
+#[derive(Clone, Default)]
+pub struct Keys(Vec<Stored>);
+
+/// One call of a script.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// `acquire.lua`; the fence proposed and for how long it is remembered.
+    Take {
+        lock: u8,
+        token: Bytes,
+        ttl_ms: i64,
+        fence: Option<(u64, i64)>,
+    },
+    /// `raise.lua`.
+    Raise {
+        lock: u8,
+        token: Bytes,
+        to: u64,
+        remembered_ms: i64,
+    },
+    /// `extend.lua`.
+    Extend { lock: u8, token: Bytes, ttl_ms: i64 },
+    /// `release.lua`; carelessly, it does not look whose lock it deletes.
+    Release {
+        lock: u8,
+        token: Bytes,
+        careless: bool,
+    },
+}
+
+impl Call {
+    /// Which lock, and whose.
+    pub fn of(&self) -> (u8, &Bytes) {
+        match self {
+            Self::Take { lock, token, .. }
+            | Self::Raise { lock, token, .. }
+            | Self::Extend { lock, token, .. }
+            | Self::Release { lock, token, .. } => (*lock, token),
+        }
+    }
+}
+
+/// What a script answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    Given(Given),
+    Told(Told),
+    Raised(u64),
+    /// It ended with an error, before it wrote anything.
+    Error,
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Take {
+                lock,
+                token,
+                ttl_ms,
+                fence,
+            } => {
+                let proposed = fence.map(|(proposed, _)| proposed);
+                write!(
+                    f,
+                    "take {lock} as {} for {ttl_ms} ms, fence {proposed:?}",
+                    text(token)
+                )
+            }
+            Self::Raise {
+                lock, token, to, ..
+            } => {
+                write!(f, "raise {lock} of {} to {to}", text(token))
+            }
+            Self::Extend {
+                lock,
+                token,
+                ttl_ms,
+            } => {
+                write!(f, "extend {lock} of {} to {ttl_ms} ms", text(token))
+            }
+            Self::Release { lock, token, .. } => write!(f, "release {lock} of {}", text(token)),
+        }
+    }
+}
+
+impl std::fmt::Display for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Given(Given::Ours {
+                again: false,
+                fence,
+            }) => write!(f, "taken, fence {fence}"),
+            Self::Given(Given::Ours { again: true, fence }) => write!(f, "again, fence {fence}"),
+            Self::Given(Given::Refused(told)) | Self::Told(told) => match told {
+                Told::OtherOwner {
+                    value: Value::Text(value),
+                    pttl,
+                } => {
+                    write!(f, "it is {}'s for {pttl} ms", text(value))
+                }
+                told => write!(f, "{told:?}"),
+            },
+            Self::Raised(fence) => write!(f, "{fence}"),
+            Self::Error => f.write_str("error"),
+        }
+    }
+}
+
+/// Bytes that are readable here.
+pub fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+impl Keys {
+    /// Runs a script, at this time of the server's clock.
+    pub fn run(&mut self, call: &Call, now: i64) -> Reply {
+        let reply = match call {
+            Call::Take {
+                lock,
+                token,
+                ttl_ms,
+                fence,
+            } => self.take(*lock, token, *ttl_ms, *fence, now),
+            Call::Raise {
+                lock,
+                token,
+                to,
+                remembered_ms,
+            } => self.raise(*lock, token, *to, *remembered_ms, now),
+            Call::Extend {
+                lock,
+                token,
+                ttl_ms,
+            } => Ok(self.own(*lock, token, now, |keys, name| {
+                keys.expire(name, now + ttl_ms);
+            })),
+            Call::Release {
+                lock,
+                token,
+                careless,
+            } => Ok(if *careless {
+                self.delete(Name::Lock(*lock));
+                Reply::Told(Told::Done)
+            } else {
+                self.own(*lock, token, now, |keys, name| keys.delete(name))
+            }),
+        };
+        reply.unwrap_or(Reply::Error)
+    }
+
+    fn take(
+        &mut self,
+        lock: u8,
+        token: &Bytes,
+        ttl_ms: i64,
+        proposed: Option<(u64, i64)>,
+        now: i64,
+    ) -> Result<Reply, ()> {
+        let mut fence = 0;
+        if let Some((proposed, _)) = proposed {
+            let last = self.count(lock, now)?;
+            if last >= 9_007_199_254_740_991 {
+                return Err(());
+            }
+            fence = i64::try_from(proposed).unwrap().max(last + 1);
+        }
+        let name = Name::Lock(lock);
+        let again = match self.get(name, now) {
+            None => {
+                self.set(name, Kept::Text(Rc::clone(token)), Some(now + ttl_ms));
+                false
+            }
+            Some(Stored { kept, expires, .. }) => {
+                if *kept != Kept::Text(Rc::clone(token)) {
+                    let left = expires.map_or(-1, |at| at - now);
+                    return Ok(Reply::Given(Given::Refused(told(kept, left))));
+                }
+                self.expire(name, now + ttl_ms);
+                true
+            }
+        };
+        if let Some((_, remembered)) = proposed {
+            self.set(Name::Fence(lock), number(fence), Some(now + remembered));
+        }
+        let fence = u64::try_from(fence).unwrap_or(0);
+        Ok(Reply::Given(Given::Ours { again, fence }))
+    }
+
+    fn raise(
+        &mut self,
+        lock: u8,
+        token: &Bytes,
+        to: u64,
+        remembered: i64,
+        now: i64,
+    ) -> Result<Reply, ()> {
+        let is_ours = match self.get(Name::Lock(lock), now).map(|stored| &stored.kept) {
+            Some(Kept::Text(value)) => value == token,
+            Some(Kept::Hash(fields)) => fields.contains(token),
+            Some(Kept::List) | None => false,
+        };
+        if !is_ours {
+            return Ok(Reply::Raised(0));
+        }
+        let fence = i64::try_from(to).unwrap().max(self.count(lock, now)?);
+        self.set(Name::Fence(lock), number(fence), Some(now + remembered));
+        Ok(Reply::Raised(u64::try_from(fence).unwrap_or(0)))
+    }
+
+    fn own(
+        &mut self,
+        lock: u8,
+        token: &Bytes,
+        now: i64,
+        act: impl FnOnce(&mut Self, Name),
+    ) -> Reply {
+        let name = Name::Lock(lock);
+        Reply::Told(match self.get(name, now) {
+            None => Told::NotThere,
+            Some(stored) if stored.kept == Kept::Text(Rc::clone(token)) => {
+                act(self, name);
+                Told::Done
+            }
+            Some(Stored { kept, expires, .. }) => told(kept, expires.map_or(-1, |at| at - now)),
+        })
+    }
+
+    /// The fence as a number, 0 where there is none; an error where it is something else.
+    fn count(&self, lock: u8, now: i64) -> Result<i64, ()> {
+        match self.get(Name::Fence(lock), now).map(|stored| &stored.kept) {
+            None => Ok(0),
+            Some(Kept::Text(text)) => std::str::from_utf8(text)
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .ok_or(()),
+            Some(Kept::Hash(_) | Kept::List) => Err(()),
+        }
+    }
+
+    /// Redis takes a key for expired when its clock is past the moment, not yet at it.
+    fn get(&self, name: Name, now: i64) -> Option<&Stored> {
+        let is_there = |stored: &&Stored| {
+            stored.name == name && stored.expires.is_none_or(|expires| now <= expires)
+        };
+        self.0.iter().find(is_there)
+    }
+
+    /// What a key holds, and for how long.
+    pub fn look(&self, name: Name, now: i64) -> Option<(&Kept, Option<i64>)> {
+        let stored = self.get(name, now)?;
+        Some((&stored.kept, stored.expires.map(|at| at - now)))
+    }
+
+    /// Whether a lock had a fence that is not remembered any more.
+    pub fn has_forgotten_fence(&self, lock: u8, now: i64) -> bool {
+        let name = Name::Fence(lock);
+        self.get(name, now).is_none() && self.0.iter().any(|stored| stored.name == name)
+    }
+
+    /// Writes a key.
+    pub fn set(&mut self, name: Name, kept: Kept, expires: Option<i64>) {
+        self.delete(name);
+        self.0.push(Stored {
+            name,
+            kept,
+            expires,
+        });
+    }
+
+    /// Deletes a key.
+    pub fn delete(&mut self, name: Name) {
+        self.0.retain(|stored| stored.name != name);
+    }
+
+    fn expire(&mut self, name: Name, at: i64) {
+        if let Some(stored) = self.0.iter_mut().find(|stored| stored.name == name) {
+            stored.expires = Some(at);
+        }
+    }
+}
+
+fn number(fence: i64) -> Kept {
+    Kept::Text(fence.to_string().into_bytes().into())
+}
+
+/// Whose it is, or what.
+fn told(kept: &Kept, pttl: i64) -> Told {
+    match kept {
+        Kept::Text(value) if value.len() > LONGEST_VALUE => Told::OtherOwner {
+            value: Value::TooLarge,
+            pttl,
+        },
+        Kept::Text(value) => Told::OtherOwner {
+            value: Value::Text(value.to_vec()),
+            pttl,
+        },
+        Kept::Hash(_) | Kept::List => Told::WrongType {
+            type_name: kept.type_name().to_owned(),
+        },
+    }
+}
