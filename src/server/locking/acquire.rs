@@ -14,12 +14,13 @@ use super::end::end;
 use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
 use super::stragglers::Stragglers;
-use super::tidy::{release_later, withdraw};
+use super::tidy;
+use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
-use crate::server::nodes::scripts::{RAISE, Told};
+use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
 
 /// What somebody wants to have.
@@ -60,12 +61,16 @@ pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration)
 /// What we may have on nodes. When it is dropped without having won, all of that is released: also when the one who
 /// asked went away in the middle of it.
 pub struct Claim<'a> {
-    group: &'a Group,
-    want: &'a Want,
+    pub(super) group: &'a Group,
+    pub(super) want: &'a Want,
+    /// For how long its owner-to-be waits in line.
+    pub(super) wait: Duration,
     /// Nodes where something of ours may be, by their place in the configuration.
-    doubtful: BTreeSet<usize>,
+    pub(super) doubtful: BTreeSet<usize>,
+    /// Nodes in whose queue we may stand.
+    pub(super) queued: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
-    lease_ends: Instant,
+    pub(super) lease_ends: Instant,
 }
 
 /// What comes back from a node during a try.
@@ -75,12 +80,22 @@ enum Heard {
 }
 
 impl<'a> Claim<'a> {
-    /// Nothing has been asked for yet.
+    /// Nothing has been asked for yet, and nobody waits.
     pub fn new(group: &'a Group, want: &'a Want) -> Self {
+        Self::waiting(group, want, Duration::ZERO)
+    }
+
+    /// The same for one who tries again and again for this long, and stands in the queue of nodes that have one.
+    pub fn waiting(group: &'a Group, want: &'a Want, wait: Duration) -> Self {
+        if want.brought {
+            tidy::call_off(&want.key, &want.token);
+        }
         Self {
             group,
             want,
+            wait,
             doubtful: BTreeSet::new(),
+            queued: BTreeSet::new(),
             lease_ends: Instant::now(),
         }
     }
@@ -93,44 +108,63 @@ impl<'a> Claim<'a> {
     /// Asks all nodes at once, and releases again if it did not succeed.
     pub async fn try_once(&mut self) -> Attempt {
         let began = Instant::now();
-        let limit = self.group.config.limit_per_node(self.want.ttl);
+        let want = self.want;
+        let limit = self.group.config.limit_per_node(want.ttl);
+        let everywhere = || (0..self.group.each().len()).collect();
         // What a token that was brought along holds already must survive that its owner stops listening.
-        let everywhere = if self.want.brought {
+        let may_be = if want.brought {
             BTreeSet::new()
         } else {
-            (0..self.group.each().len()).collect()
+            everywhere()
         };
-        let before = std::mem::replace(&mut self.doubtful, everywhere);
-        self.lease_ends = began + limit + self.want.ttl;
+        let may_stand = if self.stands_in_line() {
+            everywhere()
+        } else {
+            BTreeSet::new()
+        };
+        let before = std::mem::replace(&mut self.doubtful, may_be);
+        let stood = std::mem::replace(&mut self.queued, may_stand);
+        self.lease_ends = began + limit + want.ttl;
 
-        let ballot = self.vote(limit).await;
+        let now = self.group.clock().now();
+        let written = want.layout.written(&want.token, want.ttl, now);
+        let ballot = self
+            .vote(limit, written.as_ref().unwrap_or(&want.token))
+            .await;
         let settings = &self.group.config.locking;
-        let validity = quorum::validity(self.want.ttl, began.elapsed(), settings.drift);
+        let validity = quorum::validity(want.ttl, began.elapsed(), settings.drift);
         let end = end(&ballot, validity, self.group.clock().now());
+        if self.stands_in_line() {
+            let queued = ballot.queued(&|node| stood.contains(&node));
+            self.queued = queued.into_iter().collect();
+        }
         if let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
             // A node that has not answered yet gives the lock or does not; a release reaches it after that.
             self.doubtful.clear();
-            return self.attempt(&ballot, &BTreeSet::new(), end, fence);
+            return self.attempt(&ballot, &Undone::new(), (end, fence, written));
         }
         self.doubtful = ballot
             .doubtful(&|node| before.contains(&node))
             .into_iter()
             .filter(|node| !self.was_held_before(&ballot, *node))
             .collect();
-        let released = self.withdraw(&ballot).await;
-        self.attempt(&ballot, &released, end, None)
+        let undone = self.undo(&ballot).await;
+        self.attempt(&ballot, &undone, (end, None, None))
     }
 
     /// Hears the nodes until it is decided. A try that fails for want of nodes hears them all, so that what was taken
-    /// is known and released before anybody is told.
-    async fn vote(&self, limit: Duration) -> Ballot {
+    /// is known and released before anybody is told; so does one that may have been counted where it fails.
+    async fn vote(&self, limit: Duration, written: &Token) -> Ballot {
         let settings = &self.group.config.locking;
         let now = self.group.clock().now();
         let proposed = settings.fencing.then(|| fence::propose(now));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.group.each().iter().enumerate() {
             asked.push(Box::pin(async move {
-                (place, Heard::Vote(self.ask(node, limit, proposed).await))
+                (
+                    place,
+                    Heard::Vote(self.ask(node, limit, written, proposed).await),
+                )
             }));
         }
         let mut ballot = Ballot::new(asked.len());
@@ -147,7 +181,8 @@ impl<'a> Claim<'a> {
                 Standing::Open => {}
                 Standing::Carried { .. } => stragglers.decided(),
                 Standing::Failed => {
-                    if matches!(end(&ballot, None, now), End::Taken { .. }) {
+                    let is_taken = matches!(end(&ballot, None, now), End::Taken { .. });
+                    if is_taken && !self.enters_again() {
                         stragglers.decided();
                     }
                 }
@@ -156,7 +191,10 @@ impl<'a> Claim<'a> {
                         if raising.insert(place, fence) < Some(fence) {
                             let node = &self.group.each()[place];
                             asked.push(Box::pin(async move {
-                                (place, Heard::Raised(self.raise(node, limit, fence).await))
+                                (
+                                    place,
+                                    Heard::Raised(self.raise(node, limit, written, fence).await),
+                                )
                             }));
                         }
                     }
@@ -166,15 +204,16 @@ impl<'a> Claim<'a> {
         ballot
     }
 
-    async fn ask(&self, node: &Node, limit: Duration, fence: Option<u64>) -> Vote {
+    async fn ask(&self, node: &Node, limit: Duration, written: &Token, fence: Option<u64>) -> Vote {
         let want = self.want;
         if let Some(reason) = node.abstains() {
             return Vote::Missed(Missed::NotAsked { reason });
         }
         let bid = Bid {
             key: &want.key,
-            token: &want.token,
+            token: written,
             ttl: want.ttl,
+            wait: self.wait,
             fence,
             brought: want.brought,
         };
@@ -184,13 +223,19 @@ impl<'a> Claim<'a> {
         taking.await.unwrap_or_else(Vote::Missed)
     }
 
-    async fn raise(&self, node: &Node, limit: Duration, to: u64) -> Result<u64, Missed> {
+    async fn raise(
+        &self,
+        node: &Node,
+        limit: Duration,
+        written: &Token,
+        to: u64,
+    ) -> Result<u64, Missed> {
         let want = self.want;
         let raise = node.act(limit, |mut line| async move {
             RAISE
                 .key(want.key.as_bytes())
                 .key(fence::key(&want.key))
-                .arg(want.token.expose())
+                .arg(written.expose())
                 .arg(to)
                 .arg(millis(fence::REMEMBERED))
                 .invoke_async(&mut line.connection)
@@ -204,50 +249,28 @@ impl<'a> Claim<'a> {
         self.want.brought && !matches!(ballot.votes()[node], Some(Vote::Ours { again: false, .. }))
     }
 
-    /// Releases at once where the node answers; the others are left to the background. Tells where it was done.
-    async fn withdraw(&mut self, ballot: &Ballot) -> BTreeSet<usize> {
-        let want = self.want;
-        let doubtful = &self.doubtful;
-        let is_ours = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { .. }));
-        let ours = self
-            .nodes()
-            .filter(|(place, _)| is_ours(place) && doubtful.contains(place));
-        let releases =
-            ours.map(|(place, node)| async move { (place, withdraw(&node, want).await) });
-        let released = futures::future::join_all(releases).await;
-        let is_gone =
-            |told: &Result<Told, Missed>| matches!(told, Ok(_) | Err(Missed::Refused { .. }));
-        let gone: BTreeSet<usize> = released
-            .iter()
-            .filter(|(_, told)| is_gone(told))
-            .map(|(place, _)| *place)
-            .collect();
-        self.doubtful.retain(|place| !gone.contains(place));
-        released
-            .into_iter()
-            .filter(|(_, told)| told.is_ok())
-            .map(|(place, _)| place)
-            .collect()
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
         self.group.each().iter().cloned().enumerate()
     }
 
     fn attempt(
         &self,
         ballot: &Ballot,
-        released: &BTreeSet<usize>,
-        end: End,
-        fence: Option<u64>,
+        undone: &Undone,
+        (end, fence, token): (End, Option<u64>, Option<Token>),
     ) -> Attempt {
         let has_won = matches!(end, End::Won(_));
         let outcome = |place: usize| match &ballot.votes()[place] {
             Some(Vote::Ours { .. }) if has_won => ActOutcome::Acquired,
-            Some(Vote::Ours { .. }) if released.contains(&place) => ActOutcome::Released,
-            Some(Vote::Ours { .. }) => ActOutcome::Failed {
-                reason: "acquired, and not known to be released: it ends with its lease".to_owned(),
-            },
+            Some(Vote::Ours { .. }) => {
+                undone
+                    .get(&place)
+                    .cloned()
+                    .unwrap_or_else(|| ActOutcome::Failed {
+                        reason: "acquired, and not known to be released: it ends with its lease"
+                            .to_owned(),
+                    })
+            }
             Some(Vote::Theirs(seen)) => ActOutcome::OtherOwner {
                 owner: seen.as_ref().map(|(owner, _)| owner.clone()),
             },
@@ -265,20 +288,11 @@ impl<'a> Claim<'a> {
                 outcome: outcome(place),
             })
             .collect();
-        Attempt { nodes, end, fence }
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let nodes: Vec<Arc<Node>> = self
-            .nodes()
-            .filter(|(place, _)| self.doubtful.contains(place))
-            .map(|(_, node)| node)
-            .collect();
-        if !nodes.is_empty() {
-            let stop = self.group.stop().clone();
-            release_later(nodes, self.want.clone(), self.lease_ends, stop);
+        Attempt {
+            nodes,
+            end,
+            fence,
+            token,
         }
     }
 }

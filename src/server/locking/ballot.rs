@@ -141,6 +141,19 @@ impl Ballot {
         };
         (0..self.votes.len()).filter(may_be).collect()
     }
+
+    /// The nodes in whose queue the one who tried may stand, where the layout has one: a node that gave the lock took it
+    /// out of its queue, one that did not put it in. `before` are those where an earlier try may have put it in.
+    pub fn queued(&self, before: &impl Fn(usize) -> bool) -> Vec<usize> {
+        let may_be = |node: &usize| match &self.votes[*node] {
+            Some(Vote::Theirs(_) | Vote::Missed(Missed::Unanswered { .. })) | None => true,
+            Some(Vote::Ours { .. } | Vote::Absent) => false,
+            Some(
+                Vote::WrongType(_) | Vote::Missed(Missed::NotAsked { .. } | Missed::Refused { .. }),
+            ) => before(*node),
+        };
+        (0..self.votes.len()).filter(may_be).collect()
+    }
 }
 
 #[cfg(test)]
@@ -229,5 +242,17 @@ mod tests {
         ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
         assert_eq!(ballot.doubtful(&|_| false), [0, 2, 4]);
         assert_eq!(ballot.doubtful(&|_| true), [0, 2, 3, 4]);
+    }
+
+    #[test]
+    fn who_did_not_get_the_lock_may_stand_in_the_nodes_queue() {
+        let mut ballot = Ballot::new(5);
+        ballot.hear(0, ours(1));
+        ballot.hear(1, Vote::Theirs(None));
+        let reason = String::new;
+        ballot.hear(2, Vote::Missed(Missed::Unanswered { reason: reason() }));
+        ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
+        assert_eq!(ballot.queued(&|_| false), [1, 2, 4]);
+        assert_eq!(ballot.queued(&|_| true), [1, 2, 3, 4]);
     }
 }

@@ -15,6 +15,7 @@ mod stragglers;
 mod tidy;
 mod together;
 mod token;
+mod undo;
 pub mod wait;
 
 use std::time::Duration;
@@ -22,7 +23,7 @@ use std::time::Duration;
 pub use acquire::{Claim, Want, acquire};
 pub use end::{end, end_of_extend};
 pub use force::{Forced, force_release};
-pub use hold::{extend, release};
+pub use hold::{extend, holds_left, release};
 pub use layouts::Layout;
 pub use token::Token;
 pub use wait::acquire_within;
@@ -38,6 +39,8 @@ pub struct Attempt {
     pub end: End,
     /// The fence of an acquire that was won; nothing where fencing is off.
     pub fence: Option<u64>,
+    /// What the lock's value is now, where it is another than the token: a token of the same owner, just like the one before.
+    pub token: Option<Token>,
 }
 
 /// How an acquire or extend ended.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::act::check_typed_key;
 use super::{AcquireRequest, Operations};
 use crate::domain::{Fault, Format, LockId, Mine, Released};
+use crate::server::locking::Token;
 
 /// An expired lock stays listed for this long, so that its owner sees what became of it.
 const REMEMBER_EXPIRED: Duration = Duration::from_mins(10);
@@ -97,6 +98,10 @@ impl Operations {
         hold.mine.ttl_ms = ttl_ms;
         hold.mine.expires_at = extended.expires_at;
         hold.mine.nodes = extended.nodes;
+        if let Some(token) = extended.token {
+            hold.mine.fingerprint = Token::from_bytes(token.as_bytes()).fingerprint();
+            hold.token = token;
+        }
         Ok(hold.mine.clone())
     }
 
@@ -106,7 +111,7 @@ impl Operations {
         let end = self.release(id, &hold.token).await;
         if matches!(
             end,
-            Ok(_) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
+            Ok(Released { holds: None, .. }) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
         ) {
             self.held.holds().remove(id);
         }
