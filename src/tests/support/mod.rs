@@ -4,6 +4,7 @@ pub mod console;
 pub mod fake_servers;
 pub mod keys;
 pub mod redis_nodes;
+pub mod redisson;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
