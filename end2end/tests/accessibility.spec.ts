@@ -52,9 +52,15 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await isAccessible(page, 'nothing is mine');
       await page.getByRole('button', { name: 'Acquire a lock' }).click();
       await isAccessible(page, 'the acquire dialog');
+      await page.getByLabel('For how long').fill('3');
+      await page.getByLabel('Keep it').check();
       await page.getByRole('button', { name: 'Acquire', exact: true }).click();
-      await expect(page.getByRole('article')).toBeVisible();
+      await expect(page.getByRole('article')).toContainText('kept by the console');
       await isAccessible(page, 'mine');
+      await nodes[0].redis.set('lock:test', 'somebody-else', 'KEEPTTL');
+      await nodes[1].redis.set('lock:test', 'somebody-else', 'KEEPTTL');
+      await expect(page.getByRole('article').getByRole('alert')).toContainText('Lost: another owner has it');
+      await isAccessible(page, 'a lock that was lost');
       await open(page, console, '/nowhere');
       await isAccessible(page, 'no such page');
       await context.close();

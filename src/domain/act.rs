@@ -21,6 +21,16 @@ pub struct Mine {
     pub nodes: Vec<NodeAct>,
     /// Whether its token can still be taken (once).
     pub token_available: bool,
+    /// Whether the console renews it.
+    pub auto_renew: bool,
+    /// Its fence; nothing where fencing is off.
+    pub fencing_token: Option<u64>,
+    /// How often its lease was renewed, by the console or by hand.
+    pub extensions: u32,
+    /// Why the console renews it no more although it could still be held.
+    pub rests: Option<String>,
+    /// Why it is lost, if it was kept and is.
+    pub lost: Option<String>,
 }
 
 /// What a release came to.
@@ -35,4 +45,14 @@ pub struct Released {
     pub holds: Option<u32>,
     /// The lock as the nodes showed it right afterwards; null where none shows it.
     pub seen_after: Option<Lock>,
+}
+
+impl Released {
+    /// `released`, or `holds` where its owner holds it still.
+    pub fn outcome(&self) -> &'static str {
+        match self.holds {
+            None => "released",
+            Some(_) => "holds",
+        }
+    }
 }

@@ -29,6 +29,7 @@ impl Board {
             Change::Gone { id, .. } => {
                 self.locks.remove(&id);
             }
+            Change::Lost { .. } => {}
             Change::Group { group } => match self
                 .groups
                 .iter_mut()
@@ -69,5 +70,27 @@ impl From<Snapshot> for Board {
                 .map(|lock| (lock.id.clone(), lock))
                 .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Fingerprint;
+
+    #[test]
+    fn a_lock_that_is_lost_leaves_the_board_as_it_is() {
+        let mut board = Board::default();
+        board.apply(Change::Lost {
+            id: LockId {
+                group: "orders".into(),
+                key: "lock:a".into(),
+            },
+            fingerprint: Fingerprint::parse("0123456789abcdef").unwrap(),
+            label: None,
+            at: Timestamp::from_millis(1),
+            why: "another owner has it".into(),
+        });
+        assert_eq!(board, Board::default());
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{GroupView, Lock, LockId, Timestamp};
+use super::{Fingerprint, GroupView, Lock, LockId, Timestamp};
 
 /// How a lock left the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -54,6 +54,20 @@ pub enum Change {
         /// When that was seen.
         at: Timestamp,
     },
+    /// A lock that this console kept for its owner is lost to that owner, who must not rely on it any more. The board stays
+    /// as it is: what the nodes show of the lock is told by the other changes.
+    Lost {
+        /// Which lock.
+        id: LockId,
+        /// Whose hold of it.
+        fingerprint: Fingerprint,
+        /// What the owner called itself when it acquired the lock.
+        label: Option<String>,
+        /// When it was found to be lost.
+        at: Timestamp,
+        /// Why, as a sentence.
+        why: String,
+    },
     /// A group's health, coverage, or the moment it was last looked at.
     Group {
         /// The group.
@@ -69,7 +83,7 @@ impl Change {
             | Self::Renewed { lock }
             | Self::ChangedHands { lock }
             | Self::Updated { lock } => &lock.id.group,
-            Self::Gone { id, .. } => &id.group,
+            Self::Gone { id, .. } | Self::Lost { id, .. } => &id.group,
             Self::Group { group } => &group.name,
         }
     }

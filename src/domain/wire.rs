@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::fault::Fault;
 use super::{
-    AcquiredAt, ActOutcome, Answer, Change, Ending, Evidence, Flag, Format, GroupView, Lease, Lock,
-    LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals, Timestamp, Verdict,
+    AcquiredAt, ActOutcome, Answer, Change, Ending, Evidence, Fingerprint, Flag, Format, GroupView,
+    Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals, Timestamp, Verdict,
 };
 
 /// What is wrong with something that was read.
@@ -164,6 +164,9 @@ pub(super) struct ChangeShape {
     ending: Option<Ending>,
     at: Option<Timestamp>,
     group: Option<Box<GroupView>>,
+    fingerprint: Option<Fingerprint>,
+    label: Option<String>,
+    why: Option<String>,
 }
 
 impl TryFrom<ChangeShape> for Change {
@@ -180,6 +183,18 @@ impl TryFrom<ChangeShape> for Change {
                 (Some(id), Some(ending), Some(at)) => Self::Gone { id, ending, at },
                 (None, _, _) | (_, None, _) | (_, _, None) => {
                     return Err("a lock that is gone has an id, an ending and a time");
+                }
+            },
+            "lost" => match (shape.id, shape.fingerprint, shape.at) {
+                (Some(id), Some(fingerprint), Some(at)) => Self::Lost {
+                    id,
+                    fingerprint,
+                    label: shape.label,
+                    at,
+                    why: shape.why.unwrap_or_default(),
+                },
+                (None, _, _) | (_, None, _) | (_, _, None) => {
+                    return Err("a lock that is lost has an id, a fingerprint and a time");
                 }
             },
             "group" => Self::Group {

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::domain::{Fingerprint, Source};
+use crate::domain::Source;
 
 fn survives<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
     let json = serde_json::to_string(value).unwrap();
@@ -117,6 +117,15 @@ fn locks_and_changes_come_back_as_they_were() {
         ending: Ending::Expired,
         at: Timestamp::from_millis(1),
     });
+    for label in [None, Some("web-2".to_owned())] {
+        survives(&Change::Lost {
+            id: id(),
+            fingerprint: owner().fingerprint,
+            label,
+            at: Timestamp::from_millis(1),
+            why: "another owner has it".into(),
+        });
+    }
 }
 
 #[test]
@@ -188,6 +197,7 @@ fn every_fault_comes_back_as_it_was() {
 fn what_is_no_change_is_refused() {
     for json in [
         r#"{"type":"gone"}"#,
+        r#"{"type":"lost"}"#,
         r#"{"type":"appeared"}"#,
         r#"{"type":"sold"}"#,
         "{}",

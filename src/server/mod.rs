@@ -5,6 +5,7 @@ mod assets;
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod connections;
 pub mod demo;
 pub mod formats;
 pub mod index;
@@ -15,7 +16,7 @@ pub mod state;
 mod telemetry;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -24,7 +25,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use leptos::config::LeptosOptions;
-use leptos_axum::{LeptosRoutes as _, generate_route_list};
+use leptos_axum::{AxumRouteListing, LeptosRoutes as _, generate_route_list};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -35,11 +36,13 @@ use tower_http::csrf::CsrfLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::ui::{App, shell};
+use api::limits::Limits;
 use clock::Clock;
-use config::GroupConfig;
+use config::{GroupConfig, LimitsConfig};
 use index::Index;
 use nodes::Group;
 use operations::Operations;
+use operations::idempotency::Repeats;
 use state::AppState;
 
 /// How long open requests may take to end once the server was told to stop.
@@ -49,6 +52,17 @@ const GRACE: Duration = Duration::from_secs(3);
 pub async fn serve(
     listener: TcpListener,
     groups: Vec<GroupConfig>,
+    clock: Clock,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    serve_within(listener, groups, LimitsConfig::default(), clock, stop).await
+}
+
+/// Like [`serve`], within other limits than the usual ones.
+pub async fn serve_within(
+    listener: TcpListener,
+    groups: Vec<GroupConfig>,
+    limits: LimitsConfig,
     clock: Clock,
     stop: CancellationToken,
 ) -> io::Result<()> {
@@ -62,18 +76,19 @@ pub async fn serve(
     let router = router(AppState {
         leptos: leptos_options(),
         operations,
+        repeats: Repeats::new(limits.remembered_answers),
+        limits: Arc::new(Limits::new(limits.clone())),
         stop: stop.clone(),
     });
 
-    let graceful =
-        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let graceful = connections::serve(listener, router, &limits, &stop);
     let forced = async {
         stop.cancelled().await;
         tokio::time::sleep(GRACE).await;
         tracing::warn!("some requests did not end in time and were cut off");
     };
     tokio::select! {
-        ended = graceful => ended?,
+        () = graceful => {}
         () = forced => {}
     }
     tasks.close();
@@ -82,19 +97,21 @@ pub async fn serve(
     Ok(())
 }
 
+/// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
+static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(App));
+
 /// Every route: API, pages, files.
 pub fn router(state: AppState) -> Router {
-    let pages = generate_route_list(App);
     let options = state.leptos.clone();
     let console = Router::new()
-        .leptos_routes(&state, pages, move || shell(options.clone()))
+        .leptos_routes(&state, PAGES.clone(), move || shell(options.clone()))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
         ));
     let header =
         |name, value| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
-    api::routes()
+    api::routes(Arc::clone(&state.limits))
         .merge(console)
         .fallback(file_or_page)
         .layer(

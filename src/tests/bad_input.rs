@@ -257,7 +257,7 @@ async fn bad_input_is_refused_clearly_and_changes_nothing() {
         ("POST", acquire, &[], 415, "not-json"),
     ] {
         let answer = script
-            .send(method, path, headers, "{\"ttl_ms\":1000}".into())
+            .send(method, path, headers, "{\"ttl_ms\":1000}")
             .await;
         assert_eq!(
             (answer.status, answer.code().as_str()),

@@ -1,7 +1,7 @@
 //! The recognisers against what real libraries write into a real server.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use lockkeeper::domain::{Format, LockKey};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::{Recognised, recognise};
 
+use crate::support::programs::{self, node, python};
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
-
-const REPO: &str = env!("CARGO_MANIFEST_DIR");
 
 #[tokio::test]
 async fn redis_py_locks_name_their_host_and_time() {
@@ -89,29 +88,9 @@ async fn rslock_writes_bytes_that_are_no_text() {
     );
 }
 
-/// Python with redis-py in it.
-fn python() -> PathBuf {
-    let python = crate::support::tools().join("bin/python3");
-    assert!(
-        python.exists(),
-        "redis-py 8.1.0 is not installed; `make setup` installs it"
-    );
-    python
-}
-
-/// Node.js, once the npm package is there.
-fn node(package: &str) -> PathBuf {
-    let folder = Path::new(REPO).join("node_modules").join(package);
-    assert!(
-        folder.exists(),
-        "the npm package {package} is not installed; `make setup` installs it"
-    );
-    PathBuf::from("node")
-}
-
 /// Runs a client, which prints names and tokens, to its end.
 fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, String> {
-    let script = Path::new(REPO).join("src/tests/clients").join(script);
+    let script = programs::script(script);
     let output = Command::new(program)
         .arg(&script)
         .args(arguments)

@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 
 use crate::support::console::TestConsole;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
 const TTL: Duration = Duration::from_secs(60);
@@ -250,6 +251,37 @@ async fn an_extension_writes_a_later_moment_and_every_token_of_the_hold_works_on
 }
 
 #[tokio::test]
+async fn a_lock_that_the_console_keeps_is_renewed_under_the_token_that_its_owner_has() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut client = nodes.0[0].client().await;
+    let mut watching = person.watch("", None).await;
+    let acquire = async || {
+        let body = json!({"ttl_ms": 900, "format": "legacy-timestamp", "auto_renew": true});
+        let answer = person.post(&format!("{PATH}/acquire"), body).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        answer.json()
+    };
+    let first = acquire().await;
+    eventually_is("it is renewed", async || {
+        value(&mut client).await.as_deref() != first["token"].as_str()
+    })
+    .await;
+    let token = json!({"token": first["token"]});
+    let released = person.post(&format!("{PATH}/release"), token).await;
+    assert_eq!(released.status, 200, "{}", released.text);
+    assert_eq!(value(&mut client).await, None);
+
+    // The first that anybody is told of is the end of another one.
+    let second = acquire().await;
+    let () = client.del(KEY).await.unwrap();
+    let told = watching.until(|told| told.data["type"] == "lost").await;
+    assert_eq!(told.data["fingerprint"], second["fingerprint"]);
+    console.stop().await;
+}
+
+#[tokio::test]
 async fn a_moment_that_does_not_tell_its_owner_is_released_by_the_whole_value_and_not_extended() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
@@ -303,7 +335,7 @@ async fn a_failed_acquire_of_a_group_leaves_nothing() {
     }
     let attempt = take(&group, &want()).await;
     assert!(matches!(attempt.end, End::Taken { .. }), "{attempt:?}");
-    crate::support::eventually_is("nothing is left", async || nodes.dump(0).await.is_empty()).await;
+    eventually_is("nothing is left", async || nodes.dump(0).await.is_empty()).await;
     for n in [1, 2] {
         let there = nodes.get(n, KEY.as_bytes()).await.unwrap();
         assert_eq!(there, ahead.as_bytes());

@@ -1,5 +1,7 @@
 //! What the README shows works as it stands there.
 
+use lockkeeper::server::config::{LimitsConfig, LockingConfig};
+
 #[test]
 fn the_configuration_in_the_readme_is_accepted() {
     let readme = include_str!("../../README.md");
@@ -26,4 +28,9 @@ fn the_configuration_in_the_readme_is_accepted() {
         [3, 1]
     );
     assert!(config.warnings.is_empty());
+    // The numbers that it shows as defaults are the defaults.
+    assert_eq!(config.limits, LimitsConfig::default());
+    let shown = &config.groups[0];
+    let usual = LockingConfig::new(shown.kind);
+    assert_eq!(format!("{:?}", shown.locking), format!("{usual:?}"));
 }

@@ -8,6 +8,7 @@ use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
 use crate::support::console::TestConsole;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 use crate::support::redisson::{KEY, THEIRS, TTL, holds, said, want};
 
@@ -64,6 +65,43 @@ async fn an_owner_that_enters_again_releases_as_often() {
     assert!(!client.exists::<_, bool>(KEY).await.unwrap());
     let (status, problem) = post("release", json!({"token": token})).await;
     assert_eq!((status, &problem["code"]), (404, &json!("not-held")));
+    console.stop().await;
+}
+
+#[tokio::test]
+async fn a_lock_that_the_console_keeps_is_kept_until_its_last_release() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut client = nodes.0[0].client().await;
+    let mut watching = person.watch("", None).await;
+    let mut body = json!({"ttl_ms": 900, "format": "redisson", "auto_renew": true});
+    let post = async |verb: &str, body: &Value| {
+        let answer = person.post(&format!("{PATH}/{verb}"), body.clone()).await;
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
+        answer.json()
+    };
+    let token = post("acquire", &body).await["token"].clone();
+    body["token"] = token.clone();
+    post("acquire", &body).await;
+    let release = json!({"token": token});
+    assert_eq!(post("release", &release).await["holds"], 1);
+    // Its lease would be over twice by then.
+    nodes.set(0, b"clock", b"", Some(2_000)).await;
+    eventually_is("some time has passed", async || {
+        nodes.get(0, b"clock").await.is_none()
+    })
+    .await;
+    let field = token.as_str().unwrap().as_bytes();
+    assert_eq!(holds(&nodes, 0, field).await, Some(1));
+    assert_eq!(post("release", &release).await["outcome"], "released");
+    assert!(!client.exists::<_, bool>(KEY).await.unwrap());
+
+    let fresh = json!({"ttl_ms": 900, "format": "redisson", "auto_renew": true});
+    let another = post("acquire", &fresh).await;
+    let () = client.del(KEY).await.unwrap();
+    let told = watching.until(|told| told.data["type"] == "lost").await;
+    assert_eq!(told.data["fingerprint"], another["fingerprint"]);
     console.stop().await;
 }
 

@@ -81,6 +81,16 @@ const WALLS: &[Wall] = &[
         doors: &[],
     },
     Wall {
+        room: "server/cli",
+        never_names: &[
+            "server::locking",
+            "server::formats",
+            "server::api",
+            "StatusCode",
+        ],
+        doors: &[],
+    },
+    Wall {
         room: "ui/kit",
         never_names: &["crate::domain", "crate::server"],
         doors: &[],

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
-use crate::domain::{Fault, Fingerprint, LockId, LockKey, Mine, Released};
+use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, Mine, Released};
 
 use super::wire::Told;
 
@@ -54,14 +54,23 @@ pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
 pub async fn acquire(
     group: String,
     key: LockKey,
+    format: Format,
     ttl_ms: u64,
+    wait_ms: u64,
     label: Option<String>,
+    auto_renew: bool,
 ) -> Result<Mine, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
-    state
-        .operations
-        .acquire_mine(LockId { group, key }, ttl_ms, label)
-        .await
+    let request = crate::server::operations::AcquireRequest {
+        ttl_ms,
+        wait_ms,
+        label,
+        format,
+        token: None,
+        auto_renew,
+    };
+    let id = LockId { group, key };
+    state.operations.acquire_mine(id, &request).await
 }
 
 /// The locks acquired from this console: a list of [`Mine`].

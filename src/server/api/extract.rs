@@ -1,17 +1,22 @@
 //! What handlers take from a request: the lock in the path, the JSON body, the query. Every mistake becomes a problem.
 
-use axum::body::to_bytes;
-use axum::extract::{FromRequest, FromRequestParts, OriginalUri, Query, Request};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequest, FromRequestParts, OriginalUri, Query, Request};
 use axum::http::header;
 use axum::http::request::Parts;
+use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 use utoipa::IntoParams;
 
+use super::limits::Limits;
 use super::problem::ApiError;
 use crate::domain::{Fault, LockId, LockKey};
+use crate::server::operations::idempotency::IdempotencyKey;
 
-/// The largest body that is read: a 16 kB key in the worst escaping, and room for the rest.
-pub const LARGEST_BODY: usize = 128 * 1024;
+/// How much of a body that is too large is still taken in: who hangs up on a client that is sending is not heard by it.
+const THROWN_AWAY: usize = 1024 * 1024;
 
 /// How the document describes the path of a lock; it is read by [`LockPath`].
 #[derive(IntoParams)]
@@ -54,13 +59,39 @@ impl<S: Send + Sync> FromRequestParts<S> for LockPath {
     }
 }
 
+/// The `Idempotency-Key`, if the request has one.
+pub struct Repeatable(pub Option<IdempotencyKey>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Repeatable {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
+        let mut given = parts.headers.get_all(IdempotencyKey::NAME).iter();
+        let Some(key) = given.next() else {
+            return Ok(Self(None));
+        };
+        if given.next().is_some() {
+            return Err(ApiError::Fault(Fault::Impossible {
+                field: IdempotencyKey::NAME.to_owned(),
+                detail: "is there more than once".to_owned(),
+            }));
+        }
+        Ok(Self(Some(IdempotencyKey::parse(key.as_bytes())?)))
+    }
+}
+
 /// A JSON body, read whole and strictly.
 pub struct Body<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S, T> FromRequest<S> for Body<T>
+where
+    S: Send + Sync,
+    T: DeserializeOwned,
+    Arc<Limits>: FromRef<S>,
+{
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, Self::Rejection> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
         let content_type = request
             .headers()
             .get(header::CONTENT_TYPE)
@@ -77,9 +108,17 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         {
             return Err(ApiError::NotJson);
         }
-        let bytes = to_bytes(request.into_body(), LARGEST_BODY)
-            .await
-            .map_err(|_| ApiError::TooLarge)?;
+        let limits = Arc::<Limits>::from_ref(state);
+        let bytes = timeout(
+            limits.read_timeout(),
+            read_whole(request.into_body(), limits.body_bytes()),
+        )
+        .await
+        .map_err(|_| ApiError::TooSlow)??;
+        // Fields in a list, by their place alone, would be read as well.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(bad("the body must be a JSON object".to_owned()));
+        }
         serde_json::from_slice(&bytes).map(Self).map_err(|why| {
             bad(format!(
                 "the body cannot be read: {}",
@@ -87,6 +126,25 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             ))
         })
     }
+}
+
+/// Everything that a body says, as it comes in: its length is what arrives, not what was announced.
+async fn read_whole(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
+    let mut chunks = body.into_data_stream();
+    let (mut kept, mut arrived) = (Vec::new(), 0_usize);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| bad("the body ended before it was complete".to_owned()))?;
+        arrived = arrived.saturating_add(chunk.len());
+        if arrived <= most {
+            kept.extend_from_slice(&chunk);
+        } else if arrived > most.saturating_add(THROWN_AWAY) {
+            break;
+        }
+    }
+    if arrived > most {
+        return Err(ApiError::TooLarge { most });
+    }
+    Ok(kept)
 }
 
 /// The query string, read strictly.

@@ -1,11 +1,16 @@
 //! The JSON door: routes, the OpenAPI document, and what every answer carries.
 
 mod extract;
+pub mod limits;
+mod places;
 mod problem;
 mod v1;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -18,6 +23,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::domain::Change;
 use crate::domain::board::Snapshot;
 use crate::server::state::AppState;
+use limits::Limits;
 use problem::ApiError;
 
 /// What the document says before the routes add themselves.
@@ -25,15 +31,15 @@ use problem::ApiError;
 #[openapi(
     info(
         title = "Lockkeeper",
-        description = "Distributed locks on Redis: watch them, take them, free a stuck one without breaking the next owner.\n\nTimes are RFC 3339 UTC, durations whole milliseconds. Owners are claimed, not proven, and shown by label and fingerprint; tokens appear in the answer to an acquire and nowhere else. A lock that is not there is `not-observed`, never free."
+        description = include_str!("promises.md")
     ),
     tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
     components(schemas(Snapshot, Change))
 )]
 struct Document;
 
-/// Every route of the API.
-pub fn routes() -> Router<AppState> {
+/// Every route of the API, within these limits. Whoever asks whether the server lives is always let in.
+pub fn routes(limits: Arc<Limits>) -> Router<AppState> {
     let (api, document) = described().split_for_parts();
     // `{key}` matches no empty segment; the empty key is a key all the same.
     let empty_key = Router::new()
@@ -61,6 +67,7 @@ pub fn routes() -> Router<AppState> {
             axum::routing::any(|| async { ApiError::NotFound }),
         )
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(from_fn_with_state(limits, limits::guard))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),

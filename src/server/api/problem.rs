@@ -9,6 +9,8 @@ use utoipa::ToSchema;
 
 use crate::domain::Fault;
 
+const PROBLEM_JSON: &str = "application/problem+json";
+
 /// An error as the API writes it, `application/problem+json`. Facts that help to act stand beside these fields: `owner`, `nodes`,
 /// `retry_after_ms` …
 #[derive(Serialize, ToSchema)]
@@ -24,8 +26,8 @@ pub struct Problem {
     /// What is wrong in this case.
     detail: String,
     /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `not-held`,
-    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `forbidden`, `wrong-type`, `not-found`,
-    /// `method-not-allowed`, `too-large`, `not-json`, `internal`.
+    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `forbidden`, `wrong-type`, `too-many-requests`, `not-found`,
+    /// `method-not-allowed`, `too-large`, `too-slow`, `address-too-long`, `headers-too-large`, `not-json`, `internal`.
     code: &'static str,
     /// What to do about it.
     advice: &'static str,
@@ -44,7 +46,21 @@ pub enum ApiError {
     /// The address exists, the method does not.
     MethodNotAllowed,
     /// The body is larger than is accepted.
-    TooLarge,
+    TooLarge {
+        /// So many bytes are.
+        most: usize,
+    },
+    /// The body did not arrive in time.
+    TooSlow,
+    /// The address is longer than any lock's.
+    AddressTooLong,
+    /// There are too many headers, or too long ones.
+    HeadersTooLarge {
+        /// So many are accepted.
+        most: u32,
+        /// So many bytes of them are accepted.
+        bytes: u32,
+    },
     /// The body is not JSON by its content type.
     NotJson,
 }
@@ -79,7 +95,10 @@ impl ApiError {
             },
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::AddressTooLong => StatusCode::URI_TOO_LONG,
+            Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
     }
@@ -89,7 +108,10 @@ impl ApiError {
             Self::Fault(fault) => fault.code(),
             Self::NotFound => "not-found",
             Self::MethodNotAllowed => "method-not-allowed",
-            Self::TooLarge => "too-large",
+            Self::TooLarge { .. } => "too-large",
+            Self::TooSlow => "too-slow",
+            Self::AddressTooLong => "address-too-long",
+            Self::HeadersTooLarge { .. } => "headers-too-large",
             Self::NotJson => "not-json",
         }
     }
@@ -105,12 +127,24 @@ impl ApiError {
                 "this address does not answer to that method".into(),
                 "Read with GET, change with POST; the `Allow` header lists what is answered.",
             ),
-            Self::TooLarge => (
-                format!(
-                    "the body is larger than {} bytes",
-                    super::extract::LARGEST_BODY
-                ),
+            Self::TooLarge { most } => (
+                format!("the body is larger than {most} bytes"),
                 "Send less; nothing was changed.",
+            ),
+            Self::TooSlow => (
+                "the body did not arrive in time".into(),
+                "Send it at once; nothing was changed.",
+            ),
+            Self::AddressTooLong => (
+                format!(
+                    "the address is longer than {} bytes",
+                    super::limits::LONGEST_ADDRESS
+                ),
+                "No lock has so long a name; nothing was changed.",
+            ),
+            Self::HeadersTooLarge { most, bytes } => (
+                format!("there are more than {most} headers, or {bytes} bytes of them"),
+                "Send fewer or shorter ones; nothing was changed.",
             ),
             Self::NotJson => (
                 "the body must be JSON".into(),
@@ -134,12 +168,11 @@ impl ApiError {
     }
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let status = self.status();
-        let code = self.code();
+impl ApiError {
+    fn problem(&self) -> Problem {
+        let (status, code) = (self.status(), self.code());
         let (detail, advice) = self.words();
-        let problem = Problem {
+        Problem {
             kind: format!("urn:lockkeeper:problem:{code}"),
             title: status.canonical_reason().unwrap_or("Problem"),
             status: status.as_u16(),
@@ -147,21 +180,50 @@ impl IntoResponse for ApiError {
             code,
             advice,
             facts: self.facts(),
-        };
-        let mut response = (status, Json(problem)).into_response();
+        }
+    }
+
+    /// In how many seconds trying again makes sense.
+    fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Fault(
+                Fault::Held { retry_after_ms, .. } | Fault::TooMany { retry_after_ms, .. },
+            ) => Some(retry_after_ms.div_ceil(1000)),
+            Self::Fault(_)
+            | Self::NotFound
+            | Self::MethodNotAllowed
+            | Self::TooLarge { .. }
+            | Self::TooSlow
+            | Self::AddressTooLong
+            | Self::HeadersTooLarge { .. }
+            | Self::NotJson => None,
+        }
+    }
+
+    /// The whole answer as it goes over the wire, for a connection on which no HTTP is spoken.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let problem = self.problem();
+        let body = serde_json::to_string(&problem).expect("a problem has no maps with odd keys");
+        let retry_after = self
+            .retry_after()
+            .map(|seconds| format!("retry-after: {seconds}\r\n"))
+            .unwrap_or_default();
+        format!(
+            "HTTP/1.1 {}\r\ncontent-type: {PROBLEM_JSON}\r\n{retry_after}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            self.status(),
+            body.len(),
+        )
+        .into_bytes()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), Json(self.problem())).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
-        if let Self::Fault(
-            Fault::Held { retry_after_ms, .. } | Fault::TooMany { retry_after_ms, .. },
-        ) = &self
-        {
-            headers.insert(
-                header::RETRY_AFTER,
-                HeaderValue::from(retry_after_ms.div_ceil(1000)),
-            );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

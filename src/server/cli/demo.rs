@@ -1,10 +1,25 @@
 //! `lockkeeper demo`: real redis-servers of its own, lively clients, and the console on them.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::serve::serve_config;
-use super::{Demo, Failure, stop_on_signal};
+use super::{Failure, stop_on_signal};
 use crate::server::demo::{self, DemoOptions};
+
+/// What `demo` is told.
+#[derive(Args)]
+pub struct Demo {
+    /// Where to listen; port 0 takes any.
+    #[arg(long, value_name = "ADDR", default_value = crate::server::config::DEFAULT_LISTEN)]
+    listen: SocketAddr,
+    /// The redis-server (or valkey-server) to start instead of the one on PATH.
+    #[arg(long, value_name = "FILE")]
+    redis_server: Option<PathBuf>,
+}
 
 pub(super) async fn run(options: Demo) -> Result<(), Failure> {
     let stop = stop_on_signal()?;

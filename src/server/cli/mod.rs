@@ -1,126 +1,157 @@
 //! The command line: one file per command.
 
+mod acquire;
+mod answer;
+mod completions;
 mod demo;
+mod direct;
+mod extend;
+mod force_release;
+mod help;
+mod list;
+mod options;
+mod release;
+mod run;
 mod serve;
+mod show;
+mod signals;
+mod text;
+mod token;
+mod who;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::telemetry;
-
-/// Exit status for a command line or configuration that cannot be used.
-const UNUSABLE: u8 = 2;
+use answer::{Failure, Tell};
+use signals::Signals;
 
 /// See every distributed lock on your Redis nodes, know who holds it, and free a stuck one without breaking the next owner.
 #[derive(Parser)]
-#[command(version, max_term_width = 110, disable_help_subcommand = true)]
+#[command(version, max_term_width = 110, disable_help_subcommand = true, after_help = help::TOP)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
-    /// What to log: `error`, `warn`, `info`, `debug`, or a filter like `lockkeeper=debug`.
-    #[arg(
-        long,
-        global = true,
-        default_value = "info",
-        env = "LOCKKEEPER_LOG",
-        value_name = "FILTER"
-    )]
-    log: String,
+    /// What to log: `error`, `warn`, `info`, `debug`, or a filter like `lockkeeper=debug` [default: info for serve and
+    /// demo, warn for the others].
+    #[arg(long, global = true, env = "LOCKKEEPER_LOG", value_name = "FILTER")]
+    log: Option<String>,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Serves the console and the API.
-    #[command(
-        after_help = "Examples:\n  lockkeeper serve --redis redis://127.0.0.1:6379\n  lockkeeper serve --redis redis://10.0.0.1 --redis redis://10.0.0.2 --redis redis://10.0.0.3\n  lockkeeper serve --config lockkeeper.toml --listen 127.0.0.1:8080\n\nWithout --config and --redis, lockkeeper.toml in the working folder, then in the user's and the\nsystem's configuration folder is read; without any, redis://127.0.0.1:6379 is watched."
-    )]
-    Serve(Serve),
+    #[command(after_help = help::SERVE)]
+    Serve(serve::Serve),
     /// Starts real redis-servers of its own with lively made-up clients, and serves the console on them.
-    Demo(Demo),
+    Demo(demo::Demo),
+    /// Lists the locks that are on the nodes right now.
+    #[command(after_help = help::LIST)]
+    List(list::List),
+    /// Shows one lock: who holds it, for how long, and what each node says.
+    #[command(after_help = help::SHOW)]
+    Show(show::Show),
+    /// Takes a lock and prints its token, with which it is extended and released.
+    #[command(after_help = help::ACQUIRE)]
+    Acquire(acquire::Acquire),
+    /// Renews the lease of a lock, with its token.
+    #[command(after_help = help::EXTEND)]
+    Extend(extend::Extend),
+    /// Gives a lock back, with its token.
+    #[command(after_help = help::RELEASE)]
+    Release(release::Release),
+    /// Frees a lock that somebody else holds, if its owner is still the one you saw.
+    #[command(after_help = help::FORCE_RELEASE)]
+    ForceRelease(force_release::ForceRelease),
+    /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
+    #[command(after_help = help::RUN)]
+    Run(run::Run),
+    /// Prints the completions for a shell.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(completions::Completions),
 }
 
-/// What `serve` is told.
-#[derive(Args)]
-struct Serve {
-    /// The configuration file.
-    #[arg(long, value_name = "FILE", conflicts_with = "redis")]
-    config: Option<PathBuf>,
-    /// A Redis server; several make one Redlock group "default".
-    #[arg(long, value_name = "URL")]
-    redis: Vec<String>,
-    /// Where to listen [default: 127.0.0.1:7878].
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
-}
+impl Command {
+    /// How a failure is told.
+    fn tell(&self) -> Tell {
+        let (wants_json, to) = match self {
+            Self::Serve(_) | Self::Demo(_) | Self::Completions(_) => (false, Tell::People),
+            Self::List(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Show(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Acquire(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Extend(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Release(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::ForceRelease(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            // Standard output is the command's.
+            Self::Run(options) => (options.wants_json(), Tell::ScriptOnStderr),
+        };
+        if wants_json { to } else { Tell::People }
+    }
 
-/// What `demo` is told.
-#[derive(Args)]
-struct Demo {
-    /// Where to listen; port 0 takes any.
-    #[arg(long, value_name = "ADDR", default_value = super::config::DEFAULT_LISTEN)]
-    listen: SocketAddr,
-    /// The redis-server (or valkey-server) to start instead of the one on PATH.
-    #[arg(long, value_name = "FILE")]
-    redis_server: Option<PathBuf>,
+    /// Whether it serves others for long; the rest is over in a moment, and does not log what it does.
+    fn serves(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Demo(_))
+    }
+
+    async fn run(self) -> Result<u8, Failure> {
+        match self {
+            Self::Serve(options) => serve::run(options).await.map(|()| 0),
+            Self::Demo(options) => demo::run(options).await.map(|()| 0),
+            Self::List(options) => list::run(options).await,
+            Self::Show(options) => show::run(options).await.map(|()| 0),
+            Self::Acquire(options) => acquire::run(options).await,
+            Self::Extend(options) => extend::run(options).await.map(|()| 0),
+            Self::Release(options) => release::run(options).await.map(|()| 0),
+            Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
+            Self::Run(options) => run::run(options).await,
+            Self::Completions(options) => completions::run(&options).map(|()| 0),
+        }
+    }
 }
 
 /// Reads the command line and does what it says.
 pub fn run() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == run::job::GUARD)
+    {
+        return run::job::guard();
+    }
     let line = CommandLine::parse();
-    if let Err(why) = telemetry::start(&line.log) {
-        return fail(UNUSABLE, &why);
+    let (command, tell) = (&line.command, line.command.tell());
+    let usual = if command.serves() { "info" } else { "warn" };
+    if let Err(why) = telemetry::start(line.log.as_deref().unwrap_or(usual)) {
+        return fail(&Failure::unusable(why), tell);
     }
     // Both TLS libraries of rustls could be meant; this one is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime,
-        Err(why) => return fail(1, &format!("cannot start: {why}")),
+    // More than one thread only where there is work for them: starting them takes longer than most verbs.
+    let mut builder = if command.serves() || matches!(command, Command::List(_)) {
+        Builder::new_multi_thread()
+    } else {
+        Builder::new_current_thread()
     };
-    let end = runtime.block_on(async {
-        match line.command {
-            Command::Serve(options) => serve::run(options).await,
-            Command::Demo(options) => demo::run(options).await,
-        }
-    });
+    let runtime = match builder.enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(why) => return fail(&Failure::broken(format!("cannot start: {why}")), tell),
+    };
+    let end = runtime.block_on(line.command.run());
     // A lookup or file read that hangs must not keep the process.
     runtime.shutdown_background();
     match end {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => fail(failure.status, &failure.message),
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => fail(&failure, tell),
     }
 }
 
-/// Why a command ended badly.
-struct Failure {
-    status: u8,
-    message: String,
-}
-
-impl Failure {
-    fn unusable(message: impl Into<String>) -> Self {
-        Self {
-            status: UNUSABLE,
-            message: message.into(),
-        }
-    }
-
-    fn broken(message: impl Into<String>) -> Self {
-        Self {
-            status: 1,
-            message: message.into(),
-        }
-    }
-}
-
-fn fail(status: u8, message: &str) -> ExitCode {
-    eprintln!("lockkeeper: {message}");
-    ExitCode::from(status)
+fn fail(failure: &Failure, tell: Tell) -> ExitCode {
+    failure.tell(tell);
+    ExitCode::from(failure.status)
 }
 
 /// Opens the port, or says who may have it.
@@ -138,18 +169,19 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// Cancelled by Ctrl-C, TERM or HUP.
 fn stop_on_signal() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
-    for kind in [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ] {
-        let mut signals = signal(kind)
-            .map_err(|why| Failure::broken(format!("cannot listen to signals: {why}")))?;
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.cancel();
-        });
-    }
+    let mut signals = Signals::that_end()?;
+    let cancelled = stop.clone();
+    tokio::spawn(async move {
+        signals.next().await;
+        cancelled.cancel();
+    });
     Ok(stop)
+}
+
+/// A count with its noun: `1 node`, `3 nodes`.
+fn counted(n: usize, noun: &str) -> String {
+    match n {
+        1 => format!("1 {noun}"),
+        _ => format!("{n} {noun}s"),
+    }
 }

@@ -1,16 +1,26 @@
 //! `lockkeeper serve`: console and API on the configured groups.
 
-use super::{Failure, Serve, listen, stop_on_signal};
+use std::net::SocketAddr;
+
+use clap::Args;
+
+use super::options::Nodes;
+use super::{Failure, listen, stop_on_signal};
 use crate::server::clock::Clock;
-use crate::server::config::{self, Config};
+use crate::server::config::Config;
+
+/// What `serve` is told.
+#[derive(Args)]
+pub struct Serve {
+    #[command(flatten)]
+    nodes: Nodes,
+    /// Where to listen [default: 127.0.0.1:7878].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+}
 
 pub(super) async fn run(options: Serve) -> Result<(), Failure> {
-    let read = if options.redis.is_empty() {
-        config::from_file(options.config)
-    } else {
-        config::from_urls(&options.redis)
-    };
-    let mut config = read.map_err(|why| Failure::unusable(why.to_string()))?;
+    let mut config = options.nodes.read()?;
     if let Some(address) = options.listen {
         config.listen = address;
     }
@@ -31,6 +41,8 @@ pub(super) async fn serve_config(
         .local_addr()
         .map_err(|why| Failure::broken(format!("cannot tell the address: {why}")))?;
     println!("Lockkeeper is at http://{address}");
-    let ended = crate::server::serve(listener, config.groups, Clock::real(), stop).await;
+    let ended =
+        crate::server::serve_within(listener, config.groups, config.limits, Clock::real(), stop)
+            .await;
     ended.map_err(|why| Failure::broken(format!("the server failed: {why}")))
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, GroupConfig, LockingConfig, NodeConfig, RedisUrl,
-    default_listen, default_node_name, even_count,
+    default_listen, default_node_name, even_count, limits,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -17,6 +17,8 @@ use crate::domain::{Environment, GroupKind};
 #[serde(deny_unknown_fields)]
 struct File {
     listen: Option<Spanned<String>>,
+    #[serde(default)]
+    limits: limits::Table,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
 }
@@ -53,7 +55,7 @@ struct Node {
 }
 
 /// The text of a file with its name: turns a byte range into `file:line:column: message`.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     name: &'a str,
     text: &'a str,
 }
@@ -66,7 +68,7 @@ impl Source<'_> {
         format!("{}:{line}:{column}: {message}", self.name)
     }
 
-    fn error<T>(&self, spanned: &Spanned<T>, message: &str) -> ConfigError {
+    pub(super) fn error<T>(&self, spanned: &Spanned<T>, message: &str) -> ConfigError {
         ConfigError(self.at(spanned.span(), message))
     }
 }
@@ -90,6 +92,7 @@ pub fn parse(
         })?,
         None => default_listen(),
     };
+    let limits = limits::read(&source, &file.limits)?;
     if file.group.is_empty() {
         return Err(ConfigError(format!(
             "{name}:1:1: there is no [[group]]; name at least one group with its nodes"
@@ -97,6 +100,7 @@ pub fn parse(
     }
     let mut config = Config {
         listen,
+        limits,
         groups: Vec::new(),
         warnings: Vec::new(),
     };
@@ -299,25 +303,23 @@ fn expand(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<St
     Ok(done)
 }
 
-fn duration(
+/// A span of time above nothing, written like `500ms`, `30s` or `1h 30m`.
+pub(super) fn duration(
     source: &Source<'_>,
     text: Option<&Spanned<String>>,
     default: Duration,
 ) -> Result<Duration, ConfigError> {
     let Some(text) = text else { return Ok(default) };
-    parse_duration(text.get_ref()).ok_or_else(|| {
-        source.error(
+    match humantime::parse_duration(text.get_ref()) {
+        Ok(span) if span.is_zero() => {
+            Err(source.error(text, "this span of time must be longer than nothing"))
+        }
+        Ok(span) => Ok(span),
+        Err(_) => Err(source.error(
             text,
             "this is not a span of time; write \"500ms\", \"30s\" or \"1h 30m\"",
-        )
-    })
-}
-
-/// A span of time above nothing, written like `500ms`, `30s` or `1h 30m`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text)
-        .ok()
-        .filter(|span| !span.is_zero())
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,115 @@ fn every_mistake_names_its_line_and_column() {
 }
 
 #[test]
+fn the_settings_of_locking_are_read_and_what_is_absent_keeps_its_default() {
+    let config = read(
+        r#"
+[[group]]
+name = "g"
+longest_lease = "2h"
+drift_percent = 2
+drift_plus = "5ms"
+node_share_percent = 10
+fencing = false
+delayed_restart = true
+longest_hold = "1 day"
+most_extensions = 7
+node = [{ url = "redis://h:1" }]
+[[group]]
+name = "h"
+node = [{ url = "redis://h:1" }]
+"#,
+    )
+    .unwrap();
+    let locking = &config.groups[0].locking;
+    assert_eq!(locking.longest_lease, Duration::from_hours(2));
+    assert!((locking.drift.ratio - 0.02).abs() < 1e-9);
+    assert_eq!(locking.drift.plus, Duration::from_millis(5));
+    assert_eq!(locking.node_share_percent, 10);
+    assert_eq!((locking.fencing, locking.delayed_restart), (false, true));
+    assert_eq!(locking.longest_hold, Duration::from_hours(24));
+    assert_eq!(locking.most_extensions, 7);
+    let usual = LockingConfig::new(GroupKind::Standalone);
+    let other = &config.groups[1].locking;
+    assert_eq!(format!("{other:?}"), format!("{usual:?}"));
+    assert!(!other.delayed_restart && other.fencing);
+}
+
+#[test]
+fn every_mistake_in_the_settings_of_locking_names_its_place() {
+    for (setting, says) in [
+        (
+            "drift_percent = -0.1",
+            "3:17: `drift_percent` must be from 0 to 50",
+        ),
+        (
+            "drift_percent = 51",
+            "3:17: `drift_percent` must be from 0 to 50",
+        ),
+        (
+            "drift_percent = nan",
+            "3:17: `drift_percent` must be from 0 to 50",
+        ),
+        (
+            "drift_percent = inf",
+            "3:17: `drift_percent` must be from 0 to 50",
+        ),
+        ("drift_percent = \"1 %\"", "3:17: invalid type: string"),
+        ("drift_plus = 2", "3:14: invalid type: integer"),
+        ("drift_plus = \"two\"", "3:14: this is not a span of time"),
+        (
+            "drift_plus = \"0ms\"",
+            "3:14: this span of time must be longer than nothing",
+        ),
+        (
+            "node_share_percent = 0",
+            "3:22: `node_share_percent` must be from 1 to 50",
+        ),
+        (
+            "node_share_percent = 51",
+            "3:22: `node_share_percent` must be from 1 to 50",
+        ),
+        (
+            "node_share_percent = -5",
+            "3:22: invalid value: integer `-5`",
+        ),
+        (
+            "node_share_percent = 2.5",
+            "3:22: invalid type: floating point",
+        ),
+        ("fencing = \"yes\"", "3:11: invalid type: string"),
+        ("fencing = 1", "3:11: invalid type: integer"),
+        ("delayed_restart = \"1h\"", "3:19: invalid type: string"),
+        (
+            "longest_lease = \"for ever\"",
+            "3:17: this is not a span of time",
+        ),
+        (
+            "longest_lease = \"0s\"",
+            "3:17: this span of time must be longer than nothing",
+        ),
+        ("longest_hold = 86400", "3:16: invalid type: integer"),
+        ("longest_hold = \"\"", "3:16: this is not a span of time"),
+        ("most_extensions = -1", "3:19: invalid value: integer `-1`"),
+        (
+            "most_extensions = 5000000000",
+            "3:19: invalid value: integer",
+        ),
+        ("most_extensions = \"many\"", "3:19: invalid type: string"),
+        ("drift = 1", "3:1: unknown field `drift`"),
+    ] {
+        let text =
+            format!("[[group]]\nname = \"g\"\n{setting}\nnode = [{{ url = \"redis://h:1\" }}]");
+        let why = read(&text).unwrap_err();
+        let says = format!("lockkeeper.toml:{says}");
+        assert!(
+            why.starts_with(&says),
+            "{setting}\n  gave  {why}\n  not   {says}"
+        );
+    }
+}
+
+#[test]
 fn an_even_number_of_redlock_nodes_is_pointed_out_with_its_place() {
     let config = read(
         "[[group]]\nname = \"g\"\nnode = [{ url = \"redis://h:1\" }, { url = \"redis://h:2\" }]",

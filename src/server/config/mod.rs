@@ -1,9 +1,11 @@
-//! What the console was told: listen address, groups, nodes. Each field's doc comment is its documentation.
+//! What the console was told: listen address, limits, groups, nodes. Each field's doc comment is its documentation.
 
 mod file;
+mod limits;
 mod locking;
 mod url;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use thiserror::Error;
 
 use crate::domain::{Environment, GroupKind};
 pub use file::parse;
+pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use url::RedisUrl;
 
@@ -30,6 +33,8 @@ pub const DEFAULT_KEYS: [&str; 3] = [
 pub struct Config {
     /// Where the console and the API listen.
     pub listen: SocketAddr,
+    /// How much is taken on at once.
+    pub limits: LimitsConfig,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
     /// What is odd but usable, each with its place in the file: shown at start.
@@ -141,6 +146,7 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
         .collect();
     Ok(Config {
         listen: default_listen(),
+        limits: LimitsConfig::default(),
         groups: vec![group],
         warnings,
     })
@@ -171,6 +177,11 @@ fn usual_places() -> Vec<PathBuf> {
     places.extend(users.map(|folder| folder.join("lockkeeper/lockkeeper.toml")));
     places.push(PathBuf::from("/etc/lockkeeper/lockkeeper.toml"));
     places
+}
+
+/// A variable of the environment as it is, for what the command line takes from there.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]

@@ -34,3 +34,20 @@ pub(super) fn retain_unknown(board: &Board, group: &str, keys: &mut BTreeSet<Loc
         })
     });
 }
+
+/// The names of the locks that one of these nodes left unanswered.
+pub(super) fn unanswered(
+    board: &Board,
+    group: &str,
+    is_meant: impl Fn(&str) -> bool,
+) -> Vec<LockKey> {
+    let was_missed = |lock: &&Lock| {
+        lock.nodes
+            .iter()
+            .any(|node| !node.answer.is_answer() && is_meant(&node.node))
+    };
+    locks_of(board, group)
+        .filter(was_missed)
+        .map(|lock| lock.id.key.clone())
+        .collect()
+}

@@ -5,6 +5,7 @@ mod known;
 mod merge;
 mod observer;
 pub mod stream;
+mod survey;
 mod wants;
 mod watcher;
 
@@ -15,11 +16,12 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Board, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
+use crate::domain::{Board, Change, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::{Group, coverage_before_the_first_pass};
 use observer::{Observer, Report};
 use stream::Stream;
+pub use survey::Survey;
 use wants::Wants;
 
 /// So many locks that something was done to are kept in mind for the next look.
@@ -54,26 +56,7 @@ impl Index {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let board = Board {
-            groups: groups.iter().map(|group| view_of(group)).collect(),
-            locks: Default::default(),
-        };
-        let stream = Arc::new(Stream::new(board, clock.now()));
-        // A full queue slows the watchers down, and nobody else.
-        let (reports, inbox) = mpsc::channel(64);
-        let wants = Arc::new(Wants::default());
-        let (gone, _) = broadcast::channel(1024);
-        let gone_weak = gone.downgrade();
-        let observer = Observer::new(Arc::clone(&stream), Arc::clone(&wants), gone);
-        tasks.spawn(observer.run(inbox, stop.clone()));
-        let mut index = Self {
-            stream,
-            reports,
-            acted: BTreeMap::new(),
-            wants,
-            gone: gone_weak,
-            clock,
-        };
+        let mut index = Self::quiet(groups, clock, stop, tasks);
         let watchers: Vec<_> = groups
             .iter()
             .map(|group| {
@@ -86,6 +69,56 @@ impl Index {
             tasks.spawn(watcher::watch(index.clone(), group, acted, stop.clone()));
         }
         index
+    }
+
+    /// The same without watchers: nothing is scanned, and only what is asked for is looked at.
+    pub fn quiet(
+        groups: &[Arc<Group>],
+        clock: Clock,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let board = Board {
+            groups: groups.iter().map(|group| view_of(group)).collect(),
+            locks: Default::default(),
+        };
+        let stream = Arc::new(Stream::new(board, clock.now()));
+        // A full queue slows the watchers down, and nobody else.
+        let (reports, inbox) = mpsc::channel(64);
+        let wants = Arc::new(Wants::default());
+        let (gone, _) = broadcast::channel(1024);
+        let gone_weak = gone.downgrade();
+        let observer = Observer::new(Arc::clone(&stream), Arc::clone(&wants), gone);
+        tasks.spawn(observer.run(inbox, stop.clone()));
+        Self {
+            stream,
+            reports,
+            acted: BTreeMap::new(),
+            wants,
+            gone: gone_weak,
+            clock,
+        }
+    }
+
+    /// Goes over every node of a group once, for those who want to see its locks now and do not stay to watch. Ends when
+    /// each node that can be asked had a whole pass, or at `deadline`; what was found is on the board then.
+    pub async fn survey(&self, group: &Arc<Group>, deadline: tokio::time::Instant) -> Survey {
+        survey::survey(self.clone(), Arc::clone(group), deadline).await
+    }
+
+    /// Waits until everything that was reported so far is on the board: reports are taken in order, and one about no
+    /// lock has no answer.
+    async fn is_told(&self) {
+        let (reply, answer) = oneshot::channel();
+        let report = Report::Looked {
+            group: String::new(),
+            asked_at: self.now(),
+            entries: Vec::new(),
+            reply: Some(reply),
+        };
+        if self.reports.send(report).await.is_ok() {
+            let _never_answered = answer.await;
+        }
     }
 
     /// The board and its changes.
@@ -104,6 +137,13 @@ impl Index {
         if let Some(acted) = self.acted.get(&id.group) {
             let _full = acted.try_send(id.key.clone());
         }
+    }
+
+    /// Tells everybody who watches what is not seen on the nodes: that a lock was lost.
+    pub async fn tell(&self, change: Change) {
+        let report = Report::Told(Box::new(change));
+        // Fails only while the server stops: then nobody watches any more.
+        let _stopping = self.reports.send(report).await;
     }
 
     /// Told of every lock that was seen to be gone; ends with the observer.

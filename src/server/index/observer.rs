@@ -29,6 +29,8 @@ pub(super) enum Report {
     },
     /// A group's health and coverage.
     Group(Box<GroupView>),
+    /// Something that was not seen on the nodes, and leaves the board as it is.
+    Told(Box<Change>),
 }
 
 /// Keeps what the board does not carry, and writes it.
@@ -88,6 +90,7 @@ impl Observer {
                     }
                 }
                 Some(Report::Group(group)) => self.stream.publish(vec![Change::Group { group }]),
+                Some(Report::Told(change)) => self.stream.publish(vec![*change]),
                 None => return,
             }
         }

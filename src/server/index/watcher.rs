@@ -13,7 +13,7 @@ use super::observer::Report;
 use super::{Index, view_of};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{Answer, Coverage, LockKey, Timestamp, Verdict};
-use crate::server::nodes::{Group, Scanned};
+use crate::server::nodes::{Group, Look, Scanned};
 
 /// How often known locks are looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -41,16 +41,7 @@ pub(super) async fn watch(
     let scanning = tokio::spawn(Arc::clone(&group).scan(found, stop.clone()));
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watcher = Watcher {
-        index,
-        group,
-        passes: BTreeMap::new(),
-        rejected: HashSet::new(),
-        rejected_since: Instant::now(),
-        looked_at: None,
-        known: BTreeSet::new(),
-        lately: BTreeMap::new(),
-    };
+    let mut watcher = Watcher::new(index, group);
     let mut rested = Instant::now();
     loop {
         let going_on = tokio::select! {
@@ -75,7 +66,7 @@ async fn next_after(rested: Instant, acted: &mut mpsc::Receiver<LockKey>) -> Opt
     acted.recv().await
 }
 
-struct Watcher {
+pub(super) struct Watcher {
     index: Index,
     group: Arc<Group>,
     /// The last complete pass of each node.
@@ -87,9 +78,57 @@ struct Watcher {
     known: BTreeSet<LockKey>,
     /// Locks that went away lately, and when to stop looking for them.
     lately: BTreeMap<LockKey, Instant>,
+    /// When a node last left a look unanswered.
+    missed: BTreeMap<String, Timestamp>,
 }
 
 impl Watcher {
+    pub(super) fn new(index: Index, group: Arc<Group>) -> Self {
+        Self {
+            index,
+            group,
+            passes: BTreeMap::new(),
+            rejected: HashSet::new(),
+            rejected_since: Instant::now(),
+            looked_at: None,
+            known: BTreeSet::new(),
+            lately: BTreeMap::new(),
+            missed: BTreeMap::new(),
+        }
+    }
+
+    /// Takes names for a survey, which has no next round to make up for what a node left unanswered in this one.
+    pub(super) async fn take_once(&mut self, first: Scanned, names: &mut mpsc::Receiver<Scanned>) {
+        if !self.missed.is_empty() {
+            self.rejected.clear();
+        }
+        self.take(first, names).await;
+    }
+
+    /// Looks once more at the locks that nodes left unanswered which were gone over since.
+    pub(super) async fn look_at_unanswered(&mut self) {
+        let gone_over: BTreeSet<&str> = self.gone_over().map(|(node, _)| node).collect();
+        let name = &self.group.config.name;
+        let keys = self
+            .index
+            .stream
+            .read(|board| super::known::unanswered(board, name, |node| gone_over.contains(node)));
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            self.look(keys).await;
+        }
+    }
+
+    /// The nodes that a pass of the scan has gone over whole, and that have answered every look since it began.
+    pub(super) fn gone_over(&self) -> impl Iterator<Item = (&str, &Coverage)> {
+        let holds = |(node, pass): &(&String, &Coverage)| {
+            self.missed.get(*node).is_none_or(|missed_at| {
+                pass.pass_started_at.is_some_and(|began| began > *missed_at)
+            })
+        };
+        let passes = self.passes.iter().filter(holds);
+        passes.map(|(node, pass)| (node.as_str(), pass))
+    }
+
     /// Looks at every known lock and reports the group's health. False when nobody listens any more.
     async fn round(&mut self) -> bool {
         let name = self.group.config.name.clone();
@@ -113,6 +152,11 @@ impl Watcher {
                 return false;
             }
         }
+        self.tell_group(asked_at).await
+    }
+
+    /// Reports the group's health and coverage; `asked_at` is when its locks were looked at. False when nobody listens.
+    pub(super) async fn tell_group(&mut self, asked_at: Timestamp) -> bool {
         if self
             .group
             .nodes()
@@ -142,7 +186,11 @@ impl Watcher {
     }
 
     /// Looks at names that a scan found, together with all others that wait.
-    async fn take(&mut self, first: Scanned, names: &mut mpsc::Receiver<Scanned>) -> bool {
+    pub(super) async fn take(
+        &mut self,
+        first: Scanned,
+        names: &mut mpsc::Receiver<Scanned>,
+    ) -> bool {
         let mut fresh = BTreeSet::new();
         let mut next = Some(first);
         while let Some(scanned) = next {
@@ -195,6 +243,7 @@ impl Watcher {
     async fn look(&mut self, keys: &[LockKey]) -> bool {
         let explicit = self.group.config.keys_are_explicit;
         let look = self.group.look(keys).await;
+        self.note_missed(&look);
         let (mut asked_at, nodes_seen) = (
             look.asked_at,
             look.nodes.iter().any(|node| node.seen.is_ok()),
@@ -215,6 +264,7 @@ impl Watcher {
             }
             sleep(SETTLE).await;
             let again = self.group.look(&unsettled).await;
+            self.note_missed(&again);
             asked_at = again.asked_at;
             entries = merge(again, &unsettled, explicit);
         }
@@ -226,6 +276,13 @@ impl Watcher {
             self.rejected.extend(refused);
         }
         self.report(asked_at, entries).await
+    }
+
+    fn note_missed(&mut self, look: &Look) {
+        let now = self.index.now();
+        let missed = look.nodes.iter().filter(|node| node.seen.is_err());
+        self.missed
+            .extend(missed.map(|node| (node.node.clone(), now)));
     }
 
     async fn report(&self, asked_at: Timestamp, entries: Vec<Entry>) -> bool {

@@ -1,6 +1,6 @@
 //! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::ballot::{Ballot, Standing, Vote};
+use super::ballot::{Ballot, Heard, Next, Standing, Vote};
 use super::end::end;
 use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
@@ -71,12 +71,6 @@ pub struct Claim<'a> {
     pub(super) queued: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
     pub(super) lease_ends: Instant,
-}
-
-/// What comes back from a node during a try.
-enum Heard {
-    Vote(Vote),
-    Raised(Result<u64, Missed>),
 }
 
 impl<'a> Claim<'a> {
@@ -152,12 +146,10 @@ impl<'a> Claim<'a> {
         self.attempt(&ballot, &undone, (end, None, None))
     }
 
-    /// Hears the nodes until it is decided. A try that fails for want of nodes hears them all, so that what was taken
-    /// is known and released before anybody is told; so does one that may have been counted where it fails.
+    /// Hears the nodes until it is decided.
     async fn vote(&self, limit: Duration, written: &Token) -> Ballot {
-        let settings = &self.group.config.locking;
-        let now = self.group.clock().now();
-        let proposed = settings.fencing.then(|| fence::propose(now));
+        let fencing = self.group.config.locking.fencing;
+        let proposed = fencing.then(|| fence::propose(self.group.clock().now()));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.group.each().iter().enumerate() {
             asked.push(Box::pin(async move {
@@ -168,35 +160,22 @@ impl<'a> Claim<'a> {
             }));
         }
         let mut ballot = Ballot::new(asked.len());
-        let mut raising = BTreeMap::new();
         let mut stragglers = Stragglers::begin();
         while let Some((place, heard)) = stragglers.or(asked.next()).await {
-            match heard {
-                Heard::Vote(vote) => ballot.hear(place, vote),
-                Heard::Raised(Ok(0)) => ballot.hear(place, Vote::Absent),
-                Heard::Raised(Ok(to)) => ballot.raised(place, to),
-                Heard::Raised(Err(missed)) => ballot.hear(place, Vote::Missed(missed)),
-            }
-            match ballot.standing() {
-                Standing::Open => {}
-                Standing::Carried { .. } => stragglers.decided(),
-                Standing::Failed => {
-                    let is_taken = matches!(end(&ballot, None, now), End::Taken { .. });
-                    if is_taken && !self.enters_again() {
-                        stragglers.decided();
-                    }
-                }
-                Standing::Behind { fence, nodes } => {
+            match ballot.take_in(place, heard) {
+                Next::Listen => {}
+                // What a node that would not be waited for counts up could not be counted down.
+                Next::Settled if ballot.standing() == Standing::Failed && self.enters_again() => {}
+                Next::Settled => stragglers.decided(),
+                Next::Raise { to, nodes } => {
                     for place in nodes {
-                        if raising.insert(place, fence) < Some(fence) {
-                            let node = &self.group.each()[place];
-                            asked.push(Box::pin(async move {
-                                (
-                                    place,
-                                    Heard::Raised(self.raise(node, limit, written, fence).await),
-                                )
-                            }));
-                        }
+                        let node = &self.group.each()[place];
+                        asked.push(Box::pin(async move {
+                            (
+                                place,
+                                Heard::Raised(self.raise(node, limit, written, to).await),
+                            )
+                        }));
                     }
                 }
             }

@@ -3,6 +3,8 @@
 //! No I/O and no clock, so that the same rules run on real nodes and in a simulation of everything that can happen to
 //! them.
 
+use std::collections::BTreeSet;
+
 use crate::domain::{Lease, Owner, quorum};
 use crate::server::nodes::trouble::Missed;
 
@@ -31,7 +33,7 @@ pub enum Vote {
 pub enum Standing {
     /// The nodes that have not answered decide.
     Open,
-    /// On a quorum, whose nodes do not agree on the fence yet: these have to be raised to it first.
+    /// On a quorum, but too few nodes have counted as far as the fence: these have to be raised to it first.
     Behind {
         /// The fence of this hold.
         fence: u64,
@@ -47,10 +49,39 @@ pub enum Standing {
     Failed,
 }
 
+/// What comes back from a node during a try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// Its vote.
+    Vote(Vote),
+    /// What became of raising its fence: how far it counts now, or 0 if the lock is not ours there any more.
+    Raised(Result<u64, Missed>),
+}
+
+/// What a try does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It hears on.
+    Listen,
+    /// It asks these nodes to raise their fence, and hears on.
+    Raise {
+        /// To this.
+        to: u64,
+        /// The nodes, by their place in the configuration. None is asked twice.
+        nodes: Vec<usize>,
+    },
+    /// The others change nothing: nobody waits for them.
+    Settled,
+}
+
 /// The votes of all configured nodes about one try.
 #[derive(Clone, Debug)]
 pub struct Ballot {
     votes: Vec<Option<Vote>>,
+    /// How far nodes have raised their fence since they voted.
+    raised: Vec<u64>,
+    /// The nodes that were asked to raise their fence.
+    raising: BTreeSet<usize>,
 }
 
 impl Ballot {
@@ -58,19 +89,44 @@ impl Ballot {
     pub fn new(nodes: usize) -> Self {
         Self {
             votes: vec![None; nodes],
+            raised: vec![0; nodes],
+            raising: BTreeSet::new(),
+        }
+    }
+
+    /// A node of an acquire answered: what now.
+    ///
+    /// A try that fails for want of nodes hears them all, so that what was taken is known and released before anybody
+    /// is told.
+    pub fn take_in(&mut self, node: usize, heard: Heard) -> Next {
+        match heard {
+            Heard::Vote(vote) => self.hear(node, vote),
+            Heard::Raised(Ok(0)) => self.hear(node, Vote::Absent),
+            Heard::Raised(Ok(to)) => self.raised[node] = to,
+            // It is still ours there, as far as we know, and has not counted further.
+            Heard::Raised(Err(_)) => {}
+        }
+        match self.standing() {
+            Standing::Carried { .. } => Next::Settled,
+            Standing::Failed if self.is_kept_from_us() => Next::Settled,
+            Standing::Open | Standing::Failed => Next::Listen,
+            Standing::Behind { fence: to, nodes } => {
+                let nodes: Vec<usize> = nodes
+                    .into_iter()
+                    .filter(|node| self.raising.insert(*node))
+                    .collect();
+                if nodes.is_empty() {
+                    Next::Listen
+                } else {
+                    Next::Raise { to, nodes }
+                }
+            }
         }
     }
 
     /// A node answered.
     pub fn hear(&mut self, node: usize, vote: Vote) {
         self.votes[node] = Some(vote);
-    }
-
-    /// A node raised its fence to this, for [`Standing::Behind`].
-    pub fn raised(&mut self, node: usize, to: u64) {
-        if let Some(Vote::Ours { fence, .. }) = &mut self.votes[node] {
-            *fence = Some(to);
-        }
     }
 
     /// What each node answered so far, in order.
@@ -88,44 +144,57 @@ impl Ballot {
         quorum::majority(self.votes.len())
     }
 
+    /// Whether others are in the way on so many nodes that all the rest could not have helped.
+    pub fn is_kept_from_us(&self) -> bool {
+        let in_the_way =
+            |vote: &&Option<Vote>| matches!(vote, Some(Vote::Theirs(_) | Vote::WrongType(_)));
+        self.votes.iter().filter(in_the_way).count() > self.votes.len() - self.quorum()
+    }
+
     /// How the vote stands.
     ///
-    /// The fence of a hold is what *one* whole quorum has counted to. Two quorums share a node; that node counts further
-    /// for the later hold than it had counted for the earlier one, so the later fence is larger. Where no quorum agrees,
-    /// the one that counted least is raised to the largest it has.
+    /// The fence of a hold is at least what every node of *some* quorum counted when it gave the lock, and every node of
+    /// *some* quorum, the same or another, has counted at least that far before the lock counts as taken. A later hold's
+    /// first quorum shares a node with this one's second; that node counts further for the later hold than it had
+    /// counted for this one, so the later fence is larger. Of all numbers that will do, the smallest is chosen: the
+    /// fewest nodes have to be raised to it, none at all once every node has given the lock. Another vote can only lower
+    /// it, so what is carried stays carried unless a node lost the lock meanwhile.
     pub fn standing(&self) -> Standing {
         let quorum = self.quorum();
-        let mut fences: Vec<(Option<u64>, usize)> = self
+        let ours: Vec<(usize, Option<u64>)> = self
             .votes
             .iter()
             .enumerate()
             .filter_map(|(node, vote)| match vote {
-                Some(Vote::Ours { fence, .. }) => Some((*fence, node)),
+                Some(Vote::Ours { fence, .. }) => Some((node, *fence)),
                 _ => None,
             })
             .collect();
         let open = self.votes.iter().filter(|vote| vote.is_none()).count();
-        if fences.len() < quorum {
-            return if fences.len() + open < quorum {
+        if ours.len() < quorum {
+            return if ours.len() + open < quorum {
                 Standing::Failed
             } else {
                 Standing::Open
             };
         }
-        fences.sort_unstable();
-        let mut quorums = fences.windows(quorum);
-        if let Some(agreed) = quorums.find(|nodes| nodes[0].0 == nodes[quorum - 1].0) {
-            return Standing::Carried { fence: agreed[0].0 };
-        }
-        let (fence, _) = fences[quorum - 1];
-        let nodes = fences[..quorum]
+        let mut given: Vec<Option<u64>> = ours.iter().map(|(_, given)| *given).collect();
+        given.sort_unstable();
+        let Some(fence) = given[quorum - 1] else {
+            return Standing::Carried { fence: None };
+        };
+        let is_behind = |(node, given): &(usize, Option<u64>)| {
+            given.is_none_or(|given| given.max(self.raised[*node]) < fence)
+        };
+        let nodes: Vec<usize> = ours
             .iter()
-            .filter(|(counted, _)| *counted < fence)
-            .map(|(_, node)| *node)
+            .filter(|vote| is_behind(vote))
+            .map(|(node, _)| *node)
             .collect();
-        Standing::Behind {
-            fence: fence.expect("without fences every quorum agrees"),
-            nodes,
+        if ours.len() - nodes.len() >= quorum {
+            Standing::Carried { fence: Some(fence) }
+        } else {
+            Standing::Behind { fence, nodes }
         }
     }
 
@@ -157,102 +226,5 @@ impl Ballot {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ours(fence: u64) -> Vote {
-        Vote::Ours {
-            again: false,
-            fence: Some(fence),
-        }
-    }
-
-    fn standing(votes: &[Option<Vote>]) -> Standing {
-        let mut ballot = Ballot::new(votes.len());
-        for (node, vote) in votes.iter().enumerate() {
-            if let Some(vote) = vote {
-                ballot.hear(node, vote.clone());
-            }
-        }
-        ballot.standing()
-    }
-
-    #[test]
-    fn a_try_is_decided_as_soon_as_the_rest_cannot_change_it() {
-        let theirs = || Some(Vote::Theirs(None));
-        assert_eq!(standing(&[Some(ours(7)), None, None]), Standing::Open);
-        assert_eq!(
-            standing(&[Some(ours(7)), None, Some(ours(7))]),
-            Standing::Carried { fence: Some(7) }
-        );
-        assert_eq!(standing(&[theirs(), Some(ours(7)), None]), Standing::Open);
-        assert_eq!(standing(&[theirs(), None, theirs()]), Standing::Failed);
-        let silent = Some(Vote::Missed(Missed::Unanswered {
-            reason: String::new(),
-        }));
-        assert_eq!(
-            standing(&[silent.clone(), theirs(), None]),
-            Standing::Failed
-        );
-        assert_eq!(standing(&[silent]), Standing::Failed);
-    }
-
-    #[test]
-    fn without_fences_a_quorum_is_enough() {
-        let plain = Some(Vote::Ours {
-            again: true,
-            fence: None,
-        });
-        assert_eq!(
-            standing(&[plain.clone(), None, plain]),
-            Standing::Carried { fence: None }
-        );
-    }
-
-    #[test]
-    fn nodes_that_counted_less_are_raised_to_the_quorums_largest() {
-        assert_eq!(
-            standing(&[Some(ours(7)), Some(ours(9)), None]),
-            Standing::Behind {
-                fence: 9,
-                nodes: vec![0]
-            }
-        );
-        // One that counted further than a whole quorum decides nothing.
-        assert_eq!(
-            standing(&[Some(ours(9)), Some(ours(7)), Some(ours(7))]),
-            Standing::Carried { fence: Some(7) }
-        );
-        let mut ballot = Ballot::new(3);
-        ballot.hear(0, ours(7));
-        ballot.hear(1, ours(9));
-        ballot.raised(0, 9);
-        assert_eq!(ballot.standing(), Standing::Carried { fence: Some(9) });
-        ballot.hear(2, ours(8));
-        assert_eq!(ballot.standing(), Standing::Carried { fence: Some(9) });
-    }
-
-    #[test]
-    fn what_may_have_been_left_behind_is_everything_that_was_not_denied() {
-        let mut ballot = Ballot::new(5);
-        ballot.hear(0, ours(1));
-        ballot.hear(1, Vote::Theirs(None));
-        let reason = String::new;
-        ballot.hear(2, Vote::Missed(Missed::Unanswered { reason: reason() }));
-        ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
-        assert_eq!(ballot.doubtful(&|_| false), [0, 2, 4]);
-        assert_eq!(ballot.doubtful(&|_| true), [0, 2, 3, 4]);
-    }
-
-    #[test]
-    fn who_did_not_get_the_lock_may_stand_in_the_nodes_queue() {
-        let mut ballot = Ballot::new(5);
-        ballot.hear(0, ours(1));
-        ballot.hear(1, Vote::Theirs(None));
-        let reason = String::new;
-        ballot.hear(2, Vote::Missed(Missed::Unanswered { reason: reason() }));
-        ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
-        assert_eq!(ballot.queued(&|_| false), [1, 2, 4]);
-        assert_eq!(ballot.queued(&|_| true), [1, 2, 3, 4]);
-    }
-}
+#[path = "ballot_tests.rs"]
+mod tests;

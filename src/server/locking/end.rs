@@ -11,15 +11,11 @@ pub fn end(ballot: &Ballot, validity: Option<Duration>, now: Timestamp) -> End {
     if let (Standing::Carried { .. }, Some(left)) = (ballot.standing(), validity) {
         return End::Won(left);
     }
-    let votes = ballot.votes();
-    let taken = votes
-        .iter()
-        .filter(|vote| matches!(vote, Some(Vote::Theirs(_) | Vote::WrongType(_))))
-        .count();
-    // Even with every other node the quorum would be out of reach. Otherwise it failed for want of nodes or of time.
-    if taken <= votes.len() - ballot.quorum() {
+    // Otherwise it failed for want of nodes or of time.
+    if !ballot.is_kept_from_us() {
         return End::NoQuorum;
     }
+    let votes = ballot.votes();
     match first_owner(votes) {
         Some((owner, lease)) => End::Taken {
             owner: Some(owner),

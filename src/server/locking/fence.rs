@@ -24,18 +24,22 @@ pub const REMEMBERED: Duration = Duration::from_hours(1);
 /// The last number that was proposed in this process: two proposals of one process never collide.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// A number larger than all proposed before: the clock in microseconds, or one more than the last.
+/// A number larger than all proposed before in this process.
 pub fn propose(now: Timestamp) -> u64 {
+    let before = LAST
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+            Some(next(last, now))
+        })
+        .expect("the closure always answers");
+    next(before, now)
+}
+
+/// What is proposed after `last`: the clock in microseconds, or one more where the clock is behind.
+pub fn next(last: u64, now: Timestamp) -> u64 {
     let by_the_clock = u64::try_from(now.millis())
         .unwrap_or(0)
         .saturating_mul(1000);
-    let next = |last: u64| by_the_clock.max(last + 1);
-    let before = LAST
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            Some(next(last))
-        })
-        .expect("the closure always answers");
-    next(before)
+    by_the_clock.max(last + 1)
 }
 
 /// The name of the counter beside a lock. In a cluster it lies in the lock's slot: a name without a hash tag becomes one.

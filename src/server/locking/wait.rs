@@ -15,7 +15,7 @@ use crate::server::nodes::Group;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
 /// queue tries, so a lock costs one console this much whether one or a thousand wait for it.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
 
 /// Who waits for the locks of one group, in this process. Those of other processes are met on the nodes.
 #[derive(Clone, Default)]

@@ -30,7 +30,7 @@ const BETWEEN_PASSES: Duration = Duration::from_millis(500);
 const AFTER_A_REFUSAL: Duration = Duration::from_secs(5);
 
 /// No more names than this are handed on per pass; the rest is only counted.
-const MOST_NAMES: usize = 200_000;
+pub const MOST_NAMES: usize = 200_000;
 
 /// Scans the node for ever, until nobody listens any more.
 pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned>) {

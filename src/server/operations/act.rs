@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::kept::Won;
 use super::{Operations, check_key, count, millis};
 use crate::domain::{
     ActOutcome, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Released, Timestamp,
@@ -19,8 +20,8 @@ const LONGEST_LABEL: usize = 64;
 /// The longest token: nobody reads more of an owner, so more could not be compared.
 const LONGEST_TOKEN: usize = 512;
 
-/// What an acquire asks for.
-#[derive(Clone, Debug)]
+/// What an acquire asks for. It has no `Debug`: a token may be in it.
+#[derive(Clone)]
 pub struct AcquireRequest {
     /// The lease, in milliseconds.
     pub ttl_ms: u64,
@@ -39,7 +40,7 @@ pub struct AcquireRequest {
 /// A lock that was acquired.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct Acquired {
-    /// The secret with which the lock is extended and released. Shown this once.
+    /// The secret with which the lock is extended and released. Shown in the answer to the acquire, and nowhere else.
     pub token: String,
     /// What tells this hold from others; not a secret.
     pub fingerprint: Fingerprint,
@@ -108,24 +109,29 @@ impl Operations {
             }
             None => layout.mint(if label.is_empty() { "console" } else { label }),
         };
-        let want = Want {
+        let mut want = Want {
             layout,
             key: id.key.clone(),
             token,
             ttl,
             brought: request.token.is_some(),
         };
+        let place = self.place_to_keep(id, request, &Layout::name_of_hold(&want.token))?;
         let attempt = self.attempt(&group, id, &want, wait).await;
         let fencing_token = attempt.fence;
-        let written = attempt.token.clone();
+        if let Some(written) = &attempt.token {
+            want.token = written.clone();
+        }
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
-        let token = written.unwrap_or(want.token);
-        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "acquired");
+        let fingerprint = want.token.fingerprint();
+        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
+        let won = Won::new(id, request, &want, validity, &nodes);
+        self.keep(&group, &won, place);
         self.index().look_soon(id);
         Ok(Acquired {
-            token: text(&token),
-            fingerprint: token.fingerprint(),
+            token: text(&want.token),
+            fingerprint,
             fencing_token,
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
@@ -166,6 +172,9 @@ impl Operations {
         let (validity, nodes) =
             won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
+        if let Some(kept) = self.kept.get(id, &Layout::name_of_hold(&token)) {
+            kept.extended(ttl, validity, nodes.clone());
+        }
         self.index().look_soon(id);
         Ok(Extended {
             validity_ms: millis(validity),
@@ -180,6 +189,7 @@ impl Operations {
         let group = self.group_to_act_on(&id.group)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
+        let _until_it_is_released = self.kept.let_go(id, &Layout::name_of_hold(&token));
         let nodes = locking::release(&group, &id.key, &token).await;
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };

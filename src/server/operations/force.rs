@@ -4,6 +4,7 @@ use super::act::{impossible, refused, released};
 use super::{Operations, check_key};
 use crate::domain::{ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released};
 use crate::server::locking;
+use crate::server::locking::keep::{Kept, Loss};
 
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
@@ -42,6 +43,8 @@ impl Operations {
         }
         // Written before the act, so that an act which kills us is still in the log.
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, "begins");
+        let kept = self.kept.get(id, fingerprint);
+        let paused = kept.as_ref().map(Kept::pause);
         let forced = locking::force_release(&group, &id.key, fingerprint).await;
         let at = self.index().now();
         let other = |nodes| Fault::OwnerChanged {
@@ -50,8 +53,13 @@ impl Operations {
         };
         let end = released(&group, &forced.nodes, other);
         if end.is_ok() {
+            if let Some(kept) = kept {
+                kept.lose(Loss::Forced);
+            }
             self.queues(&id.group).freed(&id.key);
         }
+        // What was not released is kept on, or found to be lost.
+        drop(paused);
         let seen_after = self.look_again(&group, &id.key).await?.lock;
         end.inspect_err(|fault| refused("force-release", id, fault))?;
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), "released");

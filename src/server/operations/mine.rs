@@ -1,13 +1,14 @@
 //! Locks acquired from this console's pages. Their tokens stay here, so that no page ever carries one.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::act::check_typed_key;
-use super::{AcquireRequest, Operations};
-use crate::domain::{Fault, Format, LockId, Mine, Released};
-use crate::server::locking::Token;
+use super::{AcquireRequest, Operations, millis};
+use crate::domain::{Fault, LockId, Mine, Released};
+use crate::server::locking::keep::{Ended, Keeping, Kept};
+use crate::server::locking::{Layout, Token};
 
 /// An expired lock stays listed for this long, so that its owner sees what became of it.
 const REMEMBER_EXPIRED: Duration = Duration::from_mins(10);
@@ -18,8 +19,36 @@ pub(super) struct Held(Mutex<BTreeMap<LockId, Hold>>);
 
 #[derive(Clone)]
 struct Hold {
+    /// As it was when it was last acquired or extended by hand.
     mine: Mine,
     token: String,
+    /// What renews it since.
+    kept: Option<Arc<Kept>>,
+}
+
+impl Hold {
+    /// How it stands now.
+    fn now(&self) -> Mine {
+        let mut mine = self.mine.clone();
+        if let Some(kept) = &self.kept {
+            stands(&mut mine, kept.now());
+        }
+        mine
+    }
+}
+
+/// What keeping has made of it.
+fn stands(mine: &mut Mine, keeping: Keeping) {
+    mine.auto_renew = keeping.is_renewed();
+    mine.extensions += keeping.extensions();
+    mine.ttl_ms = millis(keeping.ttl());
+    mine.rests = keeping.rests.map(|limit| limit.to_string());
+    mine.lost = match keeping.ended {
+        Some(Ended::Lost(loss)) => Some(loss.to_string()),
+        Some(Ended::Stopped) | None => None,
+    };
+    mine.expires_at = keeping.expires_at;
+    mine.nodes = keeping.nodes;
 }
 
 impl Held {
@@ -41,8 +70,13 @@ impl Operations {
     pub fn mine(&self) -> Vec<Mine> {
         let now = self.index().now();
         let mut holds = self.held.holds();
-        holds.retain(|_, hold| now.since(hold.mine.expires_at) < REMEMBER_EXPIRED);
-        let mut mine: Vec<Mine> = holds.values().map(|hold| hold.mine.clone()).collect();
+        let mut mine = Vec::new();
+        holds.retain(|_, hold| {
+            let stands = hold.now();
+            let is_remembered = now.since(stands.expires_at) < REMEMBER_EXPIRED;
+            mine.extend(is_remembered.then_some(stands));
+            is_remembered
+        });
         mine.sort_by(|a, b| {
             a.acquired_at
                 .cmp(&b.acquired_at)
@@ -52,38 +86,30 @@ impl Operations {
     }
 
     /// Acquires a lock for this console: its token stays on the server.
-    pub async fn acquire_mine(
-        &self,
-        id: LockId,
-        ttl_ms: u64,
-        label: Option<String>,
-    ) -> Result<Mine, Fault> {
+    pub async fn acquire_mine(&self, id: LockId, request: &AcquireRequest) -> Result<Mine, Fault> {
         check_typed_key(&id.key)?;
-        let request = AcquireRequest {
-            ttl_ms,
-            wait_ms: 0,
-            label,
-            format: Format::Plain,
-            token: None,
-            auto_renew: false,
-        };
-        let acquired = self.acquire(&id, &request).await?;
-        let mine = Mine {
-            id: id.clone(),
-            fingerprint: acquired.fingerprint,
-            acquired_at: self.index().now(),
-            ttl_ms,
-            expires_at: acquired.expires_at,
-            nodes: acquired.nodes,
-            token_available: true,
-        };
-        self.held.holds().insert(
-            id,
-            Hold {
-                mine: mine.clone(),
-                token: acquired.token,
+        let acquired = self.acquire(&id, request).await?;
+        let token = Token::from_bytes(acquired.token.as_bytes());
+        let hold = Hold {
+            kept: self.kept.get(&id, &Layout::name_of_hold(&token)),
+            mine: Mine {
+                id: id.clone(),
+                fingerprint: acquired.fingerprint,
+                acquired_at: self.index().now(),
+                ttl_ms: request.ttl_ms,
+                expires_at: acquired.expires_at,
+                nodes: acquired.nodes,
+                token_available: true,
+                auto_renew: false,
+                fencing_token: acquired.fencing_token,
+                extensions: 0,
+                rests: None,
+                lost: None,
             },
-        );
+            token: acquired.token,
+        };
+        let mine = hold.now();
+        self.held.holds().insert(id, hold);
         Ok(mine)
     }
 
@@ -102,7 +128,12 @@ impl Operations {
             hold.mine.fingerprint = Token::from_bytes(token.as_bytes()).fingerprint();
             hold.token = token;
         }
-        Ok(hold.mine.clone())
+        hold.mine.extensions += 1;
+        // It was given up, and is still ours after all: but nothing renews it any more.
+        if let Some(given_up) = hold.kept.take_if(|kept| !kept.is_going_on()) {
+            hold.mine.extensions += given_up.now().extensions();
+        }
+        Ok(hold.now())
     }
 
     /// Releases a lock acquired from here. One that is gone already is forgotten, and said to be gone.

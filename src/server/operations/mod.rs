@@ -2,6 +2,8 @@
 
 mod act;
 mod force;
+pub mod idempotency;
+mod kept;
 mod list;
 mod mine;
 
@@ -18,6 +20,7 @@ use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot
 use crate::server::index::Index;
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
+use kept::KeptLocks;
 use mine::Held;
 
 /// Every verb that pages, API and command line share.
@@ -25,6 +28,7 @@ pub struct Operations {
     groups: Vec<Arc<Group>>,
     index: Index,
     held: Held,
+    kept: KeptLocks,
     /// Who waits for which lock, by group.
     queues: Arc<BTreeMap<String, Queues>>,
 }
@@ -46,6 +50,7 @@ impl Operations {
             groups,
             index,
             held: Held::default(),
+            kept: KeptLocks::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::GroupConfig;
+use lockkeeper::server::config::{GroupConfig, LimitsConfig};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -26,13 +26,23 @@ pub struct TestConsole {
 impl TestConsole {
     /// A console on these groups.
     pub async fn start(groups: Vec<GroupConfig>) -> Self {
+        Self::start_within(groups, LimitsConfig::default(), Clock::real()).await
+    }
+
+    /// A console on these groups with limits and a clock of its own.
+    pub async fn start_within(
+        groups: Vec<GroupConfig>,
+        limits: LimitsConfig,
+        clock: Clock,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(lockkeeper::server::serve(
+        let serving = tokio::spawn(lockkeeper::server::serve_within(
             listener,
             groups,
-            Clock::real(),
+            limits,
+            clock,
             stop.clone(),
         ));
         Self {
@@ -102,8 +112,18 @@ impl Person {
         }
     }
 
+    /// Somebody who calls from another of this machine's addresses (127.0.0.2, 127.0.0.3 …).
+    pub fn calling_from(&self, from: [u8; 4]) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_local_address(Some(from.into()));
+        Self {
+            address: self.address,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+        }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
-        self.send("GET", path, &[], String::new()).await
+        self.send("GET", path, &[], "").await
     }
 
     /// Posts JSON.
@@ -122,7 +142,7 @@ impl Person {
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-        body: String,
+        body: impl Into<Vec<u8>>,
     ) -> Answer {
         let mut request = http::Request::builder()
             .method(method)
@@ -130,7 +150,7 @@ impl Person {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::from(body)).unwrap();
+        let request = request.body(Full::from(body.into())).unwrap();
         let exchange = async {
             let response = self.client.request(request).await.unwrap();
             let (parts, body) = response.into_parts();

@@ -1,16 +1,23 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
+pub mod alarm;
 pub mod console;
 pub mod fake_servers;
 pub mod keys;
+pub mod ours;
+pub mod programs;
+pub mod proxy;
 pub mod redis_nodes;
 pub mod redisson;
+pub mod sections;
+pub mod storm;
+pub mod witness;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long anything that should happen may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Asks again and again until there is an answer.
 pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {

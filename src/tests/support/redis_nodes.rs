@@ -10,13 +10,14 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
 use lockkeeper::server::nodes::Group;
 use lockkeeper::server::nodes::sighting::Sighting;
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::eventually;
+use super::{PATIENCE, eventually};
 
 /// One server.
 pub struct RedisNode {
@@ -27,6 +28,9 @@ pub struct RedisNode {
     password: Option<String>,
     child: Child,
 }
+
+/// Makes a server write down every change before it answers.
+pub const PERSISTENT: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
 impl RedisNode {
     /// Starts an empty server.
@@ -85,11 +89,14 @@ impl RedisNode {
         self.port
     }
 
-    /// A client of its own, as another program would have it.
+    /// A client of its own, as another program would have it. It is patient: the machine may be busy.
     pub async fn client(&self) -> MultiplexedConnection {
+        let patient = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(Some(PATIENCE));
         redis::Client::open(self.url().connection().clone())
             .unwrap()
-            .get_multiplexed_async_connection()
+            .get_multiplexed_async_connection_with_config(&patient)
             .await
             .unwrap()
     }
@@ -111,6 +118,12 @@ impl RedisNode {
 
     /// Kills it and starts it without data on the same port.
     pub async fn restart_empty(&mut self) {
+        self.folder = tempfile::tempdir().unwrap();
+        self.restart().await;
+    }
+
+    /// Kills it and starts it with whatever its persistence kept.
+    pub async fn restart(&mut self) {
         let _it_may_be_dead_already = self.child.kill().await;
         self.child = spawn(&self.program, self.port, &self.folder, &self.arguments);
         self.answers().await;
@@ -147,7 +160,9 @@ impl RedisNode {
                 info.contains(&format!("process_id:{pid}\r\n")),
                 "the port was taken"
             );
-            Some(())
+            // It says who it is before it has read what it kept, and nothing else.
+            let loaded: Option<u64> = redis::cmd("DBSIZE").query_async(&mut connection).await.ok();
+            loaded.map(|_| ())
         })
         .await;
     }
@@ -159,7 +174,13 @@ pub struct RedisNodes(pub Vec<RedisNode>);
 impl RedisNodes {
     /// Starts `n` empty servers.
     pub async fn start(n: usize) -> Self {
-        Self(futures::future::join_all((0..n).map(|_| RedisNode::start())).await)
+        Self::start_with(n, &[]).await
+    }
+
+    /// Starts `n` empty servers with more arguments.
+    pub async fn start_with(n: usize, arguments: &[&str]) -> Self {
+        let starting = (0..n).map(|_| RedisNode::start_with(arguments));
+        Self(futures::future::join_all(starting).await)
     }
 
     /// The configuration of a group of all of them.

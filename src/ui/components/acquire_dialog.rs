@@ -2,10 +2,10 @@
 
 use leptos::ev;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos::task::spawn_local_scoped_with_cancellation;
 
 use super::fault_notice::FaultNotice;
-use crate::domain::{Fault, LockKey, Mine};
+use crate::domain::{Fault, Format, LockKey, Mine};
 use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, field::CONTROL};
 use crate::ui::live::Live;
@@ -54,9 +54,13 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let amount = RwSignal::new("30".to_owned());
     let unit = RwSignal::new("s".to_owned());
     let label = RwSignal::new(String::new());
+    let format = RwSignal::new(Format::Plain);
+    let wait = RwSignal::new("0".to_owned());
+    let keeps = RwSignal::new(false);
     let sending = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
 
+    let form = Owner::current().expect("a component has an owner");
     let ttl_ms = move || in_ms(&amount.get(), &unit.get());
     let wrong = move |wanted: &'static str| {
         fault.with(|fault| match fault {
@@ -75,6 +79,8 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
             Some("Every group is read-only: acts are refused by the configuration".to_owned())
         } else if ttl_ms().is_none() {
             Some("Say for how long, as a number above 0".to_owned())
+        } else if wait_ms(&wait.read()).is_none() {
+            Some("Say how long to wait, in seconds".to_owned())
         } else {
             None
         }
@@ -86,21 +92,26 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
         };
         sending.set(true);
         fault.set(None);
-        spawn_local(async move {
+        let acquiring = async move {
             let name = key.with_untracked(|key| LockKey::from(key.as_str()));
             let label = label.get_untracked();
             let label = Some(label.trim().to_owned()).filter(|label| !label.is_empty());
-            match calls::acquire(group.get_untracked(), name, ttl_ms, label).await {
+            let (group, format) = (group.get_untracked(), format.get_untracked());
+            let wait_ms = wait_ms(&wait.read_untracked()).unwrap_or(0);
+            let keeps = keeps.get_untracked();
+            match calls::acquire(group, name, format, ttl_ms, wait_ms, label, keeps).await {
                 Ok(mine) => {
-                    handle.close();
                     on_acquired.run(mine);
+                    handle.close();
                 }
                 Err(refused) => {
                     sending.set(false);
                     fault.set(Some(refused));
                 }
             }
-        });
+        };
+        // Who closes the dialog does not wait any longer, and does not get the lock afterwards.
+        form.with(|| spawn_local_scoped_with_cancellation(acquiring));
     };
     view! {
         <form class="flex flex-col gap-4 p-5" on:submit=submit novalidate=true>
@@ -126,7 +137,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
             <Field
                 id="acquire-key"
                 label="Lock"
-                hint="The Redis key, exactly as your programs write it. It is taken with SET NX PX on every node."
+                hint="The Redis key, exactly as your programs write it."
                 error=Signal::derive(move || wrong("key"))
             >
                 <input
@@ -167,6 +178,49 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                     </select>
                 </Field>
             </div>
+            <div class="flex gap-2">
+                <input
+                    id="acquire-keep"
+                    type="checkbox"
+                    class="mt-1 size-4 shrink-0 accent-accent"
+                    aria-describedby="acquire-keep-hint"
+                    on:change=move |event| keeps.set(event_target_checked(&event))
+                />
+                <div>
+                    <label for="acquire-keep" class="font-medium">
+                        "Keep it: renew at a third of the lease"
+                    </label>
+                    <p id="acquire-keep-hint" class="text-xs text-muted">
+                        "The console renews it until you release it, also while this page is closed, for as long as the group allows."
+                    </p>
+                </div>
+            </div>
+            <div class="grid grid-cols-2 gap-3">
+                <Field id="acquire-format" label="Format" error=Signal::derive(move || wrong("format"))>
+                    <select
+                        id="acquire-format"
+                        class=CONTROL
+                        aria-describedby="acquire-format-hint"
+                        on:change=move |event| format.set(Format::from_slug(&event_target_value(&event)).unwrap_or(Format::Plain))
+                    >
+                        {FORMATS
+                            .map(|format| view! { <option value=format.slug()>{format.slug()}</option> }.into_any())
+                            .collect_view()}
+                    </select>
+                </Field>
+                <Field id="acquire-wait" label="Wait up to (seconds)" error=Signal::derive(move || wrong("wait_ms"))>
+                    <input
+                        id="acquire-wait"
+                        class=CONTROL
+                        inputmode="decimal"
+                        autocomplete="off"
+                        aria-describedby="acquire-wait-hint"
+                        aria-invalid=move || wrong("wait_ms").map(|_| "true")
+                        prop:value=move || wait.get()
+                        on:input=move |event| wait.set(event_target_value(&event))
+                    />
+                </Field>
+            </div>
             <Field
                 id="acquire-label"
                 label="Label (optional)"
@@ -194,7 +248,23 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     }
 }
 
-const FIELDS: [&str; 4] = ["group", "key", "ttl_ms", "label"];
+const FIELDS: [&str; 6] = ["group", "key", "ttl_ms", "label", "format", "wait_ms"];
+
+/// The formats that locks are acquired in; whether the group's nodes can is for the server to say.
+const FORMATS: [Format; 4] = [
+    Format::Plain,
+    Format::Redisson,
+    Format::RedissonFair,
+    Format::LegacyTimestamp,
+];
+
+/// How long to wait: a number of seconds, also none.
+fn wait_ms(seconds: &str) -> Option<u64> {
+    match seconds.trim() {
+        "" | "0" => Some(0),
+        some => in_ms(some, "s"),
+    }
+}
 
 /// A name that the group's own patterns will find, so that a test lock shows up in the table.
 fn suggestion(live: Live, group: &str) -> String {
@@ -229,6 +299,13 @@ fn in_ms(amount: &str, unit: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_may_wait_or_not() {
+        assert_eq!([wait_ms(""), wait_ms(" 0 ")], [Some(0); 2]);
+        assert_eq!(wait_ms("1.5"), Some(1_500));
+        assert_eq!(wait_ms("for ever"), None);
+    }
 
     #[test]
     fn a_lease_is_a_number_above_nothing() {

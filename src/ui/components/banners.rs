@@ -1,7 +1,8 @@
-//! What must not be missed: nothing heard from the console, or no node of a group that can be asked.
+//! What must not be missed: nothing heard from the console, no node of a group that can be asked, a lock that was lost.
 
 use leptos::prelude::*;
 
+use super::lost_locks::LostLocks;
 use crate::domain::{GroupView, NodeState};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Tone};
@@ -42,6 +43,7 @@ pub fn Banners() -> impl IntoView {
                     })
             }}
             {move || dark.get().into_iter().map(|name| view! { <Dark name /> }.into_any()).collect_view()}
+            <LostLocks />
         </div>
     }
 }

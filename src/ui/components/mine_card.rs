@@ -10,7 +10,7 @@ use super::lock_name::LockName;
 use super::node_acts::NodeActs;
 use super::owner_name::grouped;
 use crate::domain::{Fault, Lease, LockId, Mine, Released};
-use crate::ui::kit::{Button, Link, Tone};
+use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::{calls, format, paths};
 
@@ -23,17 +23,17 @@ const NOT_ON_THE_BOARD: &str =
 /// One lock acquired from here.
 #[component]
 pub fn MineCard(
-    /// The lock as it was when the card came in.
-    mine: Mine,
+    /// The lock, as it stands.
+    mine: RwSignal<Mine>,
     /// Called when it was released, or turned out not to be ours any more.
     #[prop(into)]
     on_ended: Callback<Ended>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let id = mine.id.clone();
-    let fingerprint = mine.fingerprint.clone();
-    let token_available = mine.token_available;
-    let held = RwSignal::new(mine);
+    let held = mine;
+    let (id, fingerprint) = held.with_untracked(|mine| (mine.id.clone(), mine.fingerprint.clone()));
+    let (token_available, fencing) =
+        held.with_untracked(|mine| (mine.token_available, mine.fencing_token));
     let busy = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
 
@@ -51,7 +51,8 @@ pub fn MineCard(
             at_risk: false,
         }
     });
-    let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get());
+    let is_lost = Memo::new(move |_| held.read().lost.is_some());
+    let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
     let seen = {
         let (id, fingerprint) = (id.clone(), fingerprint.clone());
         move || {
@@ -81,6 +82,14 @@ pub fn MineCard(
     let shown = seen.clone();
     let why_not =
         Signal::derive(move || busy.get().then(|| "The nodes are being asked".to_owned()));
+    let why_not_extend = Signal::derive(move || {
+        let lost = || {
+            is_lost
+                .get()
+                .then(|| "It is lost: acquire it again".to_owned())
+        };
+        why_not.get().or_else(lost)
+    });
     let extend = {
         let id = id.clone();
         move || {
@@ -132,8 +141,9 @@ pub fn MineCard(
             </header>
             <div class="flex max-w-md items-center gap-3">
                 <span class="whitespace-nowrap text-muted">"valid for"</span>
-                <LeaseBar run />
+                <LeaseBar run gone=is_lost />
             </div>
+            {move || held.read().lost.clone().map(|why| view! { <Lost why /> }.into_any())}
             {move || {
                 is_over
                     .get()
@@ -146,16 +156,17 @@ pub fn MineCard(
                     })
             }}
             <p class="text-muted">
-                "Taken for "{move || every()}", "
+                "Taken for "{move || every()}{move || renewals(&held.read())}", "
                 <span class=move || seen().1.text()>{move || shown().0}</span>
                 ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
+                {fencing.map(|fence| format!(", fencing token {fence}"))}
             </p>
             <div class="flex flex-wrap items-center gap-2">
-                <Button why_not on_press=move |()| extend()>
+                <Button why_not=why_not_extend on_press=move |()| extend()>
                     {move || format!("Extend by {}", every())}
                 </Button>
                 <Button why_not on_press=move |()| release()>
-                    "Release"
+                    {move || if is_lost.get() { "Release what is left" } else { "Release" }}
                 </Button>
                 <CopyToken id available=token_available />
             </div>
@@ -165,5 +176,30 @@ pub fn MineCard(
                 <div class="mt-1.5">{move || view! { <NodeActs acts=held.read().nodes.clone() /> }.into_any()}</div>
             </details>
         </article>
+    }
+}
+
+/// What has become of a lock that was kept, and what that means.
+#[component]
+fn Lost(why: String) -> impl IntoView {
+    view! {
+        <Banner tone=Tone::Alarm>
+            <p class="font-semibold">{format!("Lost: {}.", format::visible(&why))}</p>
+            <p>"Whatever relies on it has to stop: nothing keeps others away any more."</p>
+        </Banner>
+    }
+}
+
+/// Whether it is renewed, and how often it was.
+fn renewals(mine: &Mine) -> String {
+    let times = match mine.extensions {
+        0 => String::new(),
+        1 => ", renewed once".to_owned(),
+        times => format!(", renewed {times} times"),
+    };
+    match &mine.rests {
+        Some(limit) => format!("{times}, and no more: {limit} is the most that this group allows"),
+        None if mine.auto_renew => format!(", kept by the console{times}"),
+        None => times,
     }
 }

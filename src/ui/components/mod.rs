@@ -14,6 +14,7 @@ pub mod lock_facts;
 pub mod lock_name;
 pub mod lock_row;
 pub mod lock_table;
+pub mod lost_locks;
 pub mod mine_card;
 pub mod node_acts;
 pub mod node_card;

@@ -16,6 +16,9 @@ const STALE_AFTER_MS: u64 = 5_000;
 /// How many endings are remembered for the pages that still show their locks.
 const ENDINGS_KEPT: usize = 1_000;
 
+/// How many lost locks are told at once.
+const LOST_KEPT: usize = 100;
+
 /// How a lock left the board, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
@@ -23,6 +26,19 @@ pub struct Gone {
     pub ending: Ending,
     /// When that was seen.
     pub at: Timestamp,
+}
+
+/// A lock that the console kept for its owner, and lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Which lock.
+    pub id: LockId,
+    /// What the owner called itself.
+    pub label: Option<String>,
+    /// When it was lost.
+    pub at: Timestamp,
+    /// Why.
+    pub why: String,
 }
 
 /// How far what is on screen can be trusted to be now.
@@ -43,6 +59,8 @@ pub struct Live {
     pub first: Loading<Snapshot>,
     /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
     pub now: RwSignal<Timestamp>,
+    /// The locks that were lost while this page was open, the latest last.
+    pub lost: RwSignal<Vec<Lost>>,
     board: StoredValue<Board>,
     /// The endings that were seen, the latest last.
     gone: StoredValue<Vec<(LockId, Gone)>>,
@@ -59,6 +77,7 @@ impl Live {
         let live = Self {
             first: Loading::new(calls::board),
             now: RwSignal::new(Timestamp::from_millis(0)),
+            lost: RwSignal::new(Vec::new()),
             board: StoredValue::new(Board::default()),
             gone: StoredValue::new(Vec::new()),
             locks_changed: RwSignal::new(0),
@@ -198,7 +217,7 @@ impl Live {
     /// Applies what has arrived since the last time as one change of the page.
     fn apply(self, changes: Vec<Change>) {
         let (mut locks, mut groups) = (false, false);
-        let mut gone = Vec::new();
+        let (mut gone, mut lost) = (Vec::new(), Vec::new());
         for change in &changes {
             match change {
                 Change::Group { .. } => groups = true,
@@ -212,6 +231,16 @@ impl Live {
                         },
                     ));
                 }
+                Change::Lost {
+                    id, label, at, why, ..
+                } => {
+                    lost.push(Lost {
+                        id: id.clone(),
+                        label: label.clone(),
+                        at: *at,
+                        why: why.clone(),
+                    });
+                }
                 Change::Appeared { .. }
                 | Change::Renewed { .. }
                 | Change::ChangedHands { .. }
@@ -223,6 +252,12 @@ impl Live {
         self.board
             .update_value(|board| changes.into_iter().for_each(|change| board.apply(change)));
         self.remember(gone);
+        if !lost.is_empty() {
+            self.lost.update(|all| {
+                all.extend(lost);
+                all.drain(..all.len().saturating_sub(LOST_KEPT));
+            });
+        }
         if locks {
             self.locks_changed.update(|n| *n = n.wrapping_add(1));
         }

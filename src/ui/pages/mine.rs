@@ -1,9 +1,12 @@
 //! `/mine`: the locks acquired from here.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos_meta::Title;
 
-use crate::domain::Mine;
+use crate::domain::{Mine, Timestamp};
 use crate::ui::calls;
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::fault_notice::FaultNotice;
@@ -12,27 +15,36 @@ use crate::ui::components::lock_name::LockName;
 use crate::ui::components::mine_card::{Ended, MineCard};
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
+use crate::ui::live::Live;
+
+/// How often the console is asked how the locks stand that it keeps.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// The locks acquired from here.
 #[component]
 pub fn MinePage() -> impl IntoView {
     let asked = Loading::new(calls::mine);
     let acquiring = RwSignal::new(false);
-    let list = RwSignal::new(Vec::<Mine>::new());
+    let list = RwSignal::new(Vec::<RwSignal<Mine>>::new());
     let ended = RwSignal::new(None::<Ended>);
+    // What is acquired in a dialog outlives the dialog.
+    let page = Owner::current().expect("a component has an owner");
+    let card = move |mine: Mine| page.with(|| RwSignal::new(mine));
+    let show_card = card.clone();
     let acquired = move |mine: Mine| {
         ended.set(None);
         list.update(|list| {
-            list.retain(|known| known.id != mine.id);
-            list.insert(0, mine);
+            list.retain(|known| known.with_untracked(|known| known.id != mine.id));
+            list.insert(0, card(mine));
         });
     };
     let remove = move |end: Ended| {
-        list.update(|list| list.retain(|mine| mine.id != end.0));
+        list.update(|list| list.retain(|mine| mine.with_untracked(|mine| mine.id != end.0)));
         ended.set(Some(end));
     };
+    follow(list);
     let show = move |answer: Vec<Mine>| {
-        list.set(answer);
+        list.set(answer.into_iter().map(&show_card).collect());
         view! {
             <HowItEnded ended />
             {move || {
@@ -41,7 +53,7 @@ pub fn MinePage() -> impl IntoView {
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
                     each=move || list.get()
-                    key=|mine| (mine.id.clone(), mine.fingerprint.clone())
+                    key=|mine| mine.with_untracked(|mine| (mine.id.clone(), mine.fingerprint.clone()))
                     let:mine
                 >
                     <MineCard mine on_ended=remove />
@@ -65,6 +77,36 @@ pub fn MinePage() -> impl IntoView {
         </OnBoard>
         <AcquireDialog open=acquiring on_acquired=acquired />
     }
+}
+
+/// While the console keeps any of the locks, asks how they stand.
+fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
+    let live = Live::expect();
+    Effect::new(move |asked_at: Option<Timestamp>| {
+        let now = live.now.get();
+        let asked_at = asked_at.unwrap_or(now);
+        let kept = |mine: &RwSignal<Mine>| mine.with_untracked(|mine| mine.auto_renew);
+        if now.since(asked_at) < EVERY || !list.with_untracked(|list| list.iter().any(kept)) {
+            return asked_at;
+        }
+        spawn_local(async move {
+            // Without an answer the cards stay as they are; the page says that the console is not heard.
+            let told = calls::mine().await.and_then(|told| told.read());
+            for stands in told.unwrap_or_else(|_| Vec::<Mine>::new()) {
+                for card in list.get_untracked() {
+                    let is_news = card.with_untracked(|mine| {
+                        mine.id == stands.id
+                            && mine.fingerprint == stands.fingerprint
+                            && *mine != stands
+                    });
+                    if is_news {
+                        card.set(stands.clone());
+                    }
+                }
+            }
+        });
+        now
+    });
 }
 
 #[component]

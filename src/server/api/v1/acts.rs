@@ -3,11 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::refusals::{ActRefusals, Refusals};
 use crate::domain::{Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, Timestamp};
-use crate::server::api::extract::{Body, LockParams, LockPath};
+use crate::server::api::extract::{Body, LockParams, LockPath, Repeatable};
+use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::{AcquireRequest, Acquired, Extended};
 use crate::server::state::AppState;
@@ -16,22 +19,37 @@ use crate::server::state::AppState;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcquireBody {
-    /// The lease in milliseconds.
-    #[schema(minimum = 10)]
+    /// The lease in whole milliseconds: so long the lock lasts on the nodes unless it is extended. At least 10, at most the
+    /// group's `longest_lease` (an hour unless configured). Choose it well above what the work takes, and far above a round
+    /// trip to the nodes: what the acquire itself took, and the drift, are taken off.
+    #[schema(minimum = 10, example = 30_000)]
     ttl_ms: u64,
-    /// How long to wait for the lock, in milliseconds; 0 or absent: one try.
+    /// How long to wait for the lock, in whole milliseconds, at most 300000 (five minutes); 0, null or absent: one try.
+    /// Waiting requests of one console are served in order. Hanging up ends the waiting and leaves nothing behind.
+    #[schema(maximum = 300_000, example = 5_000)]
     #[serde(default)]
     wait_ms: Option<u64>,
-    /// Who wants it, readable for everybody.
+    /// Who wants it, readable: up to 64 characters. It becomes part of the token and is shown to everybody who sees the
+    /// lock, so put no secret into it.
+    #[schema(max_length = 64, example = "deploy 7")]
     #[serde(default)]
     label: Option<String>,
-    /// The layout to write: `plain` (default), `redisson`, `redisson-fair` or `legacy-timestamp`.
+    /// The layout to write, which decides whom the lock excludes: `plain` (default; `SET key token NX PX ttl`: redsync,
+    /// node-redlock, redis-py, rslock …), `redisson` (its reentrant hash), `redisson-fair` (with its queue), or
+    /// `legacy-timestamp` (a key whose value is the time at which it ends). Other formats of the list are recognised where
+    /// they are found, but not acquired in: 422.
     #[serde(default)]
     format: Option<Format>,
-    /// One's own token: a lock that it already holds is extended (Redisson's is entered once more).
+    /// One's own token instead of a fresh one: 1 to 512 bytes, unguessable, used by nobody else. Where it already holds the
+    /// lock, a `plain` lock is extended to `ttl_ms`, and a Redisson lock is entered once more (and is to be released as
+    /// often).
+    #[schema(min_length = 1, max_length = 512)]
     #[serde(default)]
     token: Option<String>,
-    /// Renew the lease at a third of it, until it is released or the longest hold is over.
+    /// Let this console renew the lease whenever a third of it has passed, until the lock is released, somebody else has it,
+    /// or `longest_hold` or `most_extensions` of the group is reached. It is renewed whether or not the client still lives,
+    /// and no longer once the console ends: the lock then ends with its lease. If it is lost before it is released, a `lost`
+    /// event says so. 429 where the console keeps as many locks as it can.
     #[serde(default)]
     auto_renew: bool,
 }
@@ -40,10 +58,12 @@ pub struct AcquireBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExtendBody {
-    /// The owner's token.
+    /// The owner's token, as the acquire answered it: 1 to 512 bytes.
+    #[schema(min_length = 1, max_length = 512)]
     token: String,
-    /// The new lease in milliseconds, from now.
-    #[schema(minimum = 10)]
+    /// The new lease in whole milliseconds, from now: at least 10, at most the group's `longest_lease`. It may also be
+    /// shorter than what is left.
+    #[schema(minimum = 10, example = 30_000)]
     ttl_ms: u64,
 }
 
@@ -51,7 +71,8 @@ pub struct ExtendBody {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseBody {
-    /// The owner's token.
+    /// The owner's token, as the acquire answered it: 1 to 512 bytes.
+    #[schema(min_length = 1, max_length = 512)]
     token: String,
 }
 
@@ -88,11 +109,7 @@ pub struct ReleasedBody {
 impl ReleasedBody {
     fn of(released: Released, seen_after: Option<Vec<NodeAnswer>>) -> Json<Self> {
         Json(Self {
-            outcome: if released.holds.is_some() {
-                "holds"
-            } else {
-                "released"
-            },
+            outcome: released.outcome(),
             holds: released.holds,
             nodes: released.nodes,
             at: released.at,
@@ -101,18 +118,49 @@ impl ReleasedBody {
     }
 }
 
-/// Takes the lock as any client of its format would.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/acquire", tag = "act", request_body = AcquireBody, params(LockParams), responses(
-    (status = 201, body = Acquired),
-    (status = 409, description = "`held` by somebody else, or `wrong-type`", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`impossible`: a lease of 0 or beyond the longest", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`", body = Problem, content_type = "application/problem+json"),
+/// Takes the lock as any client of its format would: on all nodes at once, and only if a majority gives it in time.
+///
+/// Rely on the lock until `expires_at` and no longer. Whatever was taken is given back on every node when it was not won: after
+/// 409, 503 and a client that hung up.
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/acquire", tag = "act",
+    request_body(content = AcquireBody, examples(
+        ("one try" = (value = json!({"ttl_ms": 30_000, "label": "deploy 7"}))),
+        ("waiting" = (value = json!({"ttl_ms": 30_000, "wait_ms": 5_000}))),
+        ("kept by the console" = (value = json!({"ttl_ms": 30_000, "auto_renew": true}))),
+        ("with Redisson clients" = (value = json!({"ttl_ms": 30_000, "format": "redisson"}))),
+    )),
+    params(LockParams, ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
+        pattern = "^[!-~]{1,255}$", example = "8e03978e-40d5-43e8-bc93-6894a57f9324",
+        description = "Makes a repeated acquire safe: the same key with the same request on the same lock gives the first \
+            answer again, until its `expires_at` (with `auto_renew` until the longest hold is over), and also after a \
+            release, so that a repetition that comes late takes no lock. Requests at the same time join one attempt, which \
+            goes on while one of them waits. `Idempotency-Replayed: true` marks what another request acquired; rely on \
+            `expires_at` there, for `validity_ms` was counted when it was acquired. Failures are not remembered. The \
+            request is compared as it is understood: order and spaces of its JSON do not count. With another request on \
+            the same lock: 422 `impossible`. 1 to 255 visible ASCII characters, and unguessable (a UUID): who knows it \
+            can ask for the token. The console remembers a bounded number, and forgets them when it restarts; then, a \
+            repetition meets its own lock: 409 `held`.")),
+    responses(Refusals, ActRefusals,
+    (status = 201, body = Acquired, headers(("Idempotency-Replayed" = Option<String>, description = "`true` where another request with the same `Idempotency-Key` did the acquiring"))),
+    (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`held` by somebody else: `owner`, `lease_ms` (null where it has none or nobody has a quorum) and `retry_after_ms` say more; or `wrong-type`: the key holds something that is not a lock of this format. Nothing of ours is left", body = Problem, content_type = "application/problem+json",
+        headers(("Retry-After" = u64, description = "With `held`: seconds, rounded up")),
+        example = json!({
+            "type": "urn:lockkeeper:problem:held", "title": "Conflict", "status": 409, "detail": "the lock is held by somebody else",
+            "code": "held", "advice": "Try again after `retry_after_ms`.", "lease_ms": 26_000, "retry_after_ms": 26_000,
+            "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"},
+            "nodes": [{"node": "a", "outcome": "other-owner", "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"}}]
+        })),
+    (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10 or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn acquire(
     State(state): State<AppState>,
+    client: Client,
     LockPath(id): LockPath,
+    Repeatable(key): Repeatable,
     Body(body): Body<AcquireBody>,
-) -> Result<(StatusCode, Json<Acquired>), ApiError> {
+) -> Result<Response, ApiError> {
     let request = AcquireRequest {
         ttl_ms: body.ttl_ms,
         wait_ms: body.wait_ms.unwrap_or(0),
@@ -121,18 +169,27 @@ pub async fn acquire(
         token: body.token,
         auto_renew: body.auto_renew,
     };
-    Ok((
-        StatusCode::CREATED,
-        Json(state.operations.acquire(&id, &request).await?),
-    ))
+    let _while_it_waits = state.limits.wait(client, request.wait_ms)?;
+    let given = state
+        .repeats
+        .acquire(&state.operations, key.as_ref(), id, request)
+        .await?;
+    let replayed = given
+        .is_repeated
+        .then_some([("idempotency-replayed", "true")]);
+    Ok((StatusCode::CREATED, replayed, Json(&*given.acquired)).into_response())
 }
 
-/// Renews a lease with the owner's token.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(
+/// Renews a lease with the owner's token: on every node where it is the owner's, and only counted if that is a majority in time.
+///
+/// After 503 the lease is not what was asked for, and may be shorter or longer than it was: extend again, or stop relying on
+/// it when the last `expires_at` that was answered has passed.
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, body = Extended),
-    (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`not-owner`", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10 or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
     State(state): State<AppState>,
@@ -147,12 +204,14 @@ pub async fn extend(
     ))
 }
 
-/// Releases a lock with the owner's token.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(
+/// Releases a lock with the owner's token, on every node where it is the owner's. A Redisson lock is left once, and is free
+/// when it was left as often as it was entered.
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, body = ReleasedBody),
-    (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`not-owner`", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,
@@ -164,9 +223,8 @@ pub async fn release(
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
-#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(
+#[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, body = ReleasedBody),
-    (status = 403, description = "`forbidden`: the group is read-only", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`, or a blank reason", body = Problem, content_type = "application/problem+json"),

@@ -17,9 +17,12 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
+use super::refusals::Refusals;
 use crate::domain::Fault;
 use crate::server::api::extract::Params;
-use crate::server::api::problem::ApiError;
+use crate::server::api::limits::Client;
+use crate::server::api::places::Seat;
+use crate::server::api::problem::{ApiError, Problem};
 use crate::server::index::stream::{Event, EventId, Next};
 use crate::server::operations::Operations;
 use crate::server::state::AppState;
@@ -42,14 +45,18 @@ pub struct EventParams {
 
 /// A snapshot (`event: snapshot`), then changes (`event: change`), ids `<epoch>-<seq>`; `event: ping` carries the server's time.
 /// `Last-Event-ID` resumes; whoever missed too much gets a snapshot again.
-#[utoipa::path(get, path = "/api/v1/events", tag = "watch", params(EventParams), responses(
+#[utoipa::path(get, path = "/api/v1/events", tag = "watch", params(EventParams), responses(Refusals,
     (status = 200, description = "Server-sent events; `data` is a Snapshot or a Change", content_type = "text/event-stream", body = String),
+    (status = 400, description = "`bad-request`: an unknown query value", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn events(
     State(state): State<AppState>,
+    client: Client,
     headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> Result<Response, ApiError> {
+    let seat = state.limits.watch(client)?;
     if let Some(group) = &params.group {
         let known = state
             .operations
@@ -79,6 +86,7 @@ pub async fn events(
         is_behind: true,
         ping,
         stop: state.stop,
+        _seat: seat,
     };
     let headers = [
         (header::CACHE_CONTROL, "no-store, no-transform"),
@@ -99,6 +107,8 @@ struct Viewer {
     latest: watch::Receiver<u64>,
     ping: Interval,
     stop: CancellationToken,
+    // Given back when the viewer is gone, however that happens.
+    _seat: Seat,
 }
 
 impl Viewer {

@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::refusals::Refusals;
 use crate::domain::{GroupView, Timestamp};
 use crate::server::state::AppState;
 
@@ -18,7 +19,7 @@ pub struct Groups {
 }
 
 /// The groups, the health of their nodes, and how much of the keyspace was seen.
-#[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses((status = 200, body = Groups)))]
+#[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses(Refusals, (status = 200, body = Groups)))]
 pub async fn groups(State(state): State<AppState>) -> Json<Groups> {
     Json(Groups {
         groups: state.operations.groups(),

@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::refusals::Refusals;
 use crate::domain::{Filter, Flag, Format, Lock, Order, Sort, Verdict};
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
@@ -112,7 +113,7 @@ fn one_of<T, const N: usize>(
 }
 
 /// The locks that are observed: the last known ones where nodes cannot be asked.
-#[utoipa::path(get, path = "/api/v1/locks", tag = "watch", params(ListParams), responses(
+#[utoipa::path(get, path = "/api/v1/locks", tag = "watch", params(ListParams), responses(Refusals,
     (status = 200, body = Listing),
     (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
@@ -125,9 +126,11 @@ pub async fn locks(
 }
 
 /// One lock, asked for on the nodes right now.
-#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(Refusals,
     (status = 200, body = Lock),
+    (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`unreachable`: too few nodes can be asked", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn lock(

@@ -4,3 +4,4 @@ pub mod acts;
 pub mod events;
 pub mod groups;
 pub mod locks;
+mod refusals;

@@ -72,7 +72,16 @@ fn parts(value: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// A fresh sign. Its seconds are long past; each try writes its own.
 pub fn mint() -> Token {
     let sign = rand::random_range(0..10_u32.pow(9));
-    Token::from_bytes(format!("1000000000.{sign:0width$}", width = DIGITS.0))
+    signed(format!("{sign:0width$}", width = DIGITS.0).as_bytes())
+}
+
+/// The same token for all tokens of one hold.
+pub fn first_token(token: &Token) -> Option<Token> {
+    sign(token).map(signed)
+}
+
+fn signed(sign: &[u8]) -> Token {
+    Token::from_bytes([b"1000000000.", sign].concat())
 }
 
 /// The owner's sign behind the first second with which the lock lasts for a lease from now on.

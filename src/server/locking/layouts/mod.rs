@@ -20,7 +20,7 @@ pub use redisson::{Request, release_from};
 use super::Token;
 use super::ballot::Vote;
 use super::owners::found_there;
-use crate::domain::{Format, LockKey, Owner, Timestamp};
+use crate::domain::{Fingerprint, Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::Told;
@@ -83,6 +83,12 @@ impl Layout {
         } else {
             Self::Plain
         }
+    }
+
+    /// What a hold is known by within this process, whichever of its tokens is at hand.
+    pub fn name_of_hold(token: &Token) -> Fingerprint {
+        let first = legacy::first_token(token);
+        first.as_ref().unwrap_or(token).fingerprint()
     }
 
     /// What a token of this layout looks like, if this is none.

@@ -1,0 +1,124 @@
+//! The verbs straight on Redis: the same operations as the console's, without a console.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::options::Nodes;
+use super::{Failure, answer};
+use crate::domain::{ActOutcome, Fault, LockId, NodeState};
+use crate::server::clock::Clock;
+use crate::server::config::GroupConfig;
+use crate::server::index::Index;
+use crate::server::nodes::Group;
+use crate::server::operations::Operations;
+
+/// How long work that goes on in the background may keep the command from ending.
+const LONGEST_SETTLING: Duration = Duration::from_millis(300);
+
+/// The operations over the groups that a command is about.
+pub struct Direct {
+    pub operations: Operations,
+    pub groups: Vec<Arc<Group>>,
+}
+
+impl Direct {
+    /// Starts the groups of the configuration, or the one that is named. The others are left alone.
+    pub fn start(nodes: Nodes, group: Option<&str>) -> Result<Self, Failure> {
+        let mut configs = nodes.read()?.groups;
+        if let Some(name) = group {
+            let known: Vec<String> = configs.iter().map(|group| group.name.clone()).collect();
+            configs.retain(|config| config.name == name);
+            if configs.is_empty() {
+                let fault = Fault::UnknownGroup {
+                    group: name.to_owned(),
+                };
+                return Err(Failure::from(&fault)
+                    .advise(format!("The configuration has: {}.", known.join(", "))));
+            }
+        }
+        Ok(Self::on(configs))
+    }
+
+    fn on(configs: Vec<GroupConfig>) -> Self {
+        let (clock, stop) = (Clock::real(), CancellationToken::new());
+        let start = |config| Group::start(config, clock.clone(), stop.clone());
+        let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
+        let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
+        Self {
+            operations: Operations::new(groups.clone(), index),
+            groups,
+        }
+    }
+
+    /// Waits until every node was tried once, well or badly: at most the connect time limit. For what should reach all.
+    pub async fn all_tried(&self) {
+        for group in &self.groups {
+            group.first_attempts().await;
+        }
+    }
+
+    /// Waits until enough nodes are up for a quorum, or every node was tried. A node that hangs delays nobody then.
+    ///
+    /// Without this, the time to connect would count against the share of a lease that a node may take to answer.
+    pub async fn quorum_is_up(&self) {
+        for group in &self.groups {
+            let mut attempts: FuturesUnordered<_> = group
+                .each()
+                .iter()
+                .map(|node| node.first_attempt())
+                .collect();
+            while attempts.next().await.is_some() {
+                let nodes = group.nodes();
+                let up = nodes.iter().filter(|node| node.state == NodeState::Up);
+                if up.count() >= group.quorum() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// How much runs in the background: supervisors, connections, and what cleans up after an acquire that was given up.
+pub fn background() -> usize {
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
+}
+
+/// Lets what was begun in the background come to its end, for a moment: the runtime ends with us.
+pub async fn settle(background_before: usize) {
+    let began = Instant::now();
+    while background() > background_before && began.elapsed() < LONGEST_SETTLING {
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// The same after an acquire that failed on some nodes: what it left to the background ends in a moment where it can.
+pub async fn settle_after(fault: &Fault) {
+    let (Fault::Held { nodes, .. } | Fault::NoQuorum { nodes, .. }) = fault else {
+        return;
+    };
+    let is_doubtful = |outcome: &ActOutcome| match outcome {
+        ActOutcome::Pending | ActOutcome::Failed { .. } => true,
+        ActOutcome::Acquired
+        | ActOutcome::Extended
+        | ActOutcome::Released
+        | ActOutcome::Holds { .. }
+        | ActOutcome::NotHeld
+        | ActOutcome::OtherOwner { .. } => false,
+    };
+    if nodes.iter().any(|act| is_doubtful(&act.outcome)) {
+        settle(background().saturating_sub(1)).await;
+    }
+}
+
+/// The failure of an operation on a lock.
+pub fn failed(id: &LockId) -> impl Fn(Fault) -> Failure {
+    move |fault| answer::Failure::of(&fault, id)
+}

@@ -1,0 +1,90 @@
+//! What the commands share on the command line: where the nodes are, which lock is meant, spans of time.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Failure;
+use crate::domain::{LockId, LockKey};
+use crate::server::config::{self, Config};
+
+/// Where the nodes are.
+#[derive(Args)]
+pub struct Nodes {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE", conflicts_with = "redis")]
+    config: Option<PathBuf>,
+    /// A Redis server; several make one Redlock group "default".
+    #[arg(long, value_name = "URL")]
+    redis: Vec<String>,
+}
+
+impl Nodes {
+    /// The configuration that is meant.
+    pub fn read(self) -> Result<Config, Failure> {
+        let read = if self.redis.is_empty() {
+            config::from_file(self.config)
+        } else {
+            config::from_urls(&self.redis)
+        };
+        read.map_err(|why| Failure::unusable(why.to_string()))
+    }
+}
+
+/// What every verb that goes straight to Redis is told.
+#[derive(Args)]
+pub struct Straight {
+    #[command(flatten)]
+    pub nodes: Nodes,
+    /// Answer in JSON, one document on standard output. A failure is one, too: {"code", "detail", "advice", …}; where
+    /// standard output is a command's, on standard error.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which lock is meant.
+#[derive(Args)]
+pub struct Which {
+    /// The group in the configuration; with --redis it is "default".
+    #[arg(value_name = "GROUP")]
+    pub group: String,
+    /// The lock's name, byte for byte.
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    /// KEY is percent-encoded: for names with bytes that cannot be typed (%00, %FF, a leading %2D).
+    #[arg(long)]
+    key_encoded: bool,
+}
+
+impl Which {
+    /// The lock.
+    pub fn id(&self) -> Result<LockId, Failure> {
+        let bytes = self.key.as_bytes();
+        let key = if self.key_encoded {
+            let decoded = self.key.to_str().and_then(LockKey::decode);
+            decoded.ok_or_else(|| {
+                Failure::unusable("KEY has a `%` that is not followed by two hex digits")
+            })?
+        } else {
+            LockKey::new(bytes)
+        };
+        Ok(LockId {
+            group: self.group.clone(),
+            key,
+        })
+    }
+}
+
+/// Reads a span of time, like `500ms`, `30s` or `1h 30m`.
+pub fn span(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| "this is not a span of time; write 500ms, 30s or \"1h 30m\"".to_owned())
+}
+
+/// A span in whole milliseconds.
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,75 @@
+//! `lockkeeper release`: gives a lock back with the owner's token.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Failure;
+use super::answer::{acts, document, show};
+use super::direct::{Direct, failed};
+use super::options::{Straight, Which};
+use super::text::{self, Page};
+use super::token::TokenSource;
+use crate::domain::{LockId, Released};
+
+/// What `release` is told.
+#[derive(Args)]
+pub struct Release {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    token: TokenSource,
+    #[command(flatten)]
+    straight: Straight,
+}
+
+impl Release {
+    pub fn wants_json(&self) -> bool {
+        self.straight.json
+    }
+}
+
+pub async fn run(options: Release) -> Result<(), Failure> {
+    let (id, token) = (options.which.id()?, options.token.read()?);
+    let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
+    direct.all_tried().await;
+    let released = direct.operations.release(&id, &token).await;
+    let released = released.map_err(failed(&id))?;
+    show(&if options.straight.json {
+        document(&as_json(&released))
+    } else {
+        Page::of_stdout().facts(&facts(&id, &released))
+    })
+}
+
+/// A release as the API tells it.
+pub fn as_json(released: &Released) -> Value {
+    let seen_after = released.seen_after.as_ref();
+    let mut told = json!({
+        "outcome": released.outcome(),
+        "nodes": released.nodes,
+        "at": released.at,
+        "seen_after": seen_after.map(|lock| lock.nodes.as_slice()).unwrap_or_default(),
+    });
+    if let Some(holds) = released.holds {
+        told["holds"] = holds.into();
+    }
+    told
+}
+
+/// A release for people: what was done, and what the nodes showed afterwards.
+pub fn facts(id: &LockId, released: &Released) -> Vec<(&'static str, String)> {
+    let after = match &released.seen_after {
+        None => "not observed on any node that answered".to_owned(),
+        Some(lock) => text::visible(&lock.sentence()),
+    };
+    let mut facts = vec![
+        ("lock", text::name(&id.key)),
+        ("nodes", acts(&released.nodes)),
+        ("afterwards", after),
+    ];
+    if let Some(holds) = released.holds {
+        let still = format!("as often as it was entered: {holds} more");
+        facts.push(("to be released", still));
+    }
+    facts
+}

@@ -1,0 +1,172 @@
+//! Connections: how many are open, how slow a client may be, and HTTP/1.1 on each of them.
+//!
+//! `axum::serve` would do all but the limits: it has no time limit for a request's head.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
+
+use super::api::limits::no_room;
+use super::config::LimitsConfig;
+
+/// What is read of a request before its body, at most: the longest address and the headers. It also bounds what a slow
+/// client can make us hold.
+const LARGEST_HEAD: usize = 128 * 1024;
+
+/// File descriptors that are for nodes, logs and files.
+const SPARE_FILES: u32 = 256;
+
+/// How many clients at a time are told that there is no room; others are only hung up on.
+const REFUSED_AT_A_TIME: usize = 64;
+/// How long a client may take to hear it.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// Serves `router` on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
+/// all connections off.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: &LimitsConfig,
+    stop: &CancellationToken,
+) {
+    let most = room(limits.connections);
+    let no_room: Arc<[u8]> = no_room(most).into();
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.read_timeout)
+        .max_buf_size(LARGEST_HEAD);
+    let (mut connections, mut refused) = (JoinSet::new(), JoinSet::new());
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            Some(_ended) = connections.join_next() => {}
+            Some(_ended) = refused.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) if connections.len() < most => {
+                    connections.spawn(converse(
+                        stream,
+                        peer,
+                        router.clone(),
+                        http.clone(),
+                        stop.child_token(),
+                    ));
+                }
+                Ok((stream, _)) => {
+                    if refused.len() < REFUSED_AT_A_TIME {
+                        refused.spawn(timeout(REFUSAL, refuse(stream, Arc::clone(&no_room))));
+                    }
+                }
+                Err(why) if is_the_clients(&why) => {}
+                Err(why) => {
+                    tracing::error!("no connection can be accepted: {why}");
+                    // Out of file descriptors, as a rule: asking again at once would only burn time.
+                    stop.run_until_cancelled(sleep(Duration::from_secs(1))).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+async fn converse(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    http: http1::Builder,
+    stop: CancellationToken,
+) {
+    // Answers are small and written at once; without this some would wait for the client's acknowledgement.
+    let _best_effort = stream.set_nodelay(true);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let mut request: Request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.clone().call(request)
+    });
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(why) = ended {
+        tracing::trace!(%peer, "the connection ended: {why}");
+    }
+}
+
+async fn refuse(mut stream: TcpStream, answer: Arc<[u8]>) -> io::Result<()> {
+    stream.write_all(&answer).await?;
+    stream.shutdown().await?;
+    // What is left unread when we hang up would make the system take the answer back.
+    let mut unread = [0; 4096];
+    while stream.read(&mut unread).await? > 0 {}
+    Ok(())
+}
+
+/// How many connections there is room for: as many as are wanted, if the system lets us open so many files. The soft limit
+/// is raised as far as needed and allowed.
+fn room(wanted: u32) -> usize {
+    let needed = u64::from(wanted) + u64::from(SPARE_FILES);
+    let limit = getrlimit(Resource::Nofile);
+    let mut files = limit.current.unwrap_or(u64::MAX);
+    if files < needed {
+        let raised = limit.maximum.map_or(needed, |hard| hard.min(needed));
+        let raise = Rlimit {
+            current: Some(raised),
+            maximum: limit.maximum,
+        };
+        if raised > files && setrlimit(Resource::Nofile, raise).is_ok() {
+            files = raised;
+        }
+    }
+    let room = files
+        .saturating_sub(u64::from(SPARE_FILES))
+        .max(16)
+        .min(u64::from(wanted));
+    if room < u64::from(wanted) {
+        tracing::warn!(
+            "room for {room} connections instead of {wanted}: this process may open only {files} files"
+        );
+    }
+    usize::try_from(room).unwrap_or(usize::MAX)
+}
+
+/// The client was gone before it was let in.
+fn is_the_clients(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_what_is_wanted_and_no_more() {
+        assert_eq!(room(100), 100);
+    }
+}

@@ -1,0 +1,202 @@
+//! The list: what is there, what was asked for, and what could not be seen.
+
+use super::Shell;
+use crate::support::redis_nodes::{RedisNode, RedisNodes};
+
+const NOTHING: [&str; 0] = [];
+
+/// A token that names its owner, as lockkeeper makes them.
+fn token(label: &str) -> String {
+    format!("lockkeeper:{label}:9f86d081884c7d659a2feaa0c55ad015")
+}
+
+async fn three_locks(nodes: &RedisNodes) {
+    for n in 0..3 {
+        nodes
+            .set(n, b"lock:long", token("web-1").as_bytes(), Some(600_000))
+            .await;
+        nodes
+            .set(n, b"lock:stuck", token("web-2").as_bytes(), None)
+            .await;
+        let owner = token(&format!("web-{n}"));
+        nodes
+            .set(n, b"lock:split", owner.as_bytes(), Some(60_000))
+            .await;
+        nodes.set(n, b"no-such-thing", b"x", None).await;
+    }
+}
+
+async fn many_locks(nodes: &RedisNodes, count: usize) {
+    let mut client = nodes.0[0].client().await;
+    for first in (0..count).step_by(1_000) {
+        let mut sets = redis::pipe();
+        for n in first..first + 1_000 {
+            let value = token(&format!("web-{n}"));
+            sets.cmd("SET")
+                .arg(format!("lock:{n}"))
+                .arg(value)
+                .arg("PX")
+                .arg(600_000)
+                .ignore();
+        }
+        let () = sets.query_async(&mut client).await.unwrap();
+    }
+}
+
+fn names(out: &str) -> Vec<&str> {
+    let row = |line: &'_ str| line.split_whitespace().nth(1).map(str::len);
+    out.lines()
+        .skip(1)
+        .filter_map(|line| {
+            let length = row(line)?;
+            let start = line.find("lock:")?;
+            Some(&line[start..start + length])
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn the_worst_comes_first_and_every_column_lines_up() {
+    let nodes = RedisNodes::start(3).await;
+    three_locks(&nodes).await;
+    let shell = Shell::on(&nodes);
+    let listed = shell.type_in("list", &NOTHING).await;
+    assert_eq!(listed.status, 0, "{listed:?}");
+    assert_eq!(
+        names(&listed.out),
+        ["lock:split", "lock:stuck", "lock:long"]
+    );
+    let starts: Vec<Option<usize>> = listed
+        .out
+        .lines()
+        .map(|line| {
+            line.find("VERDICT")
+                .or(line.find("held"))
+                .or(line.find(" split ").map(|at| at + 1))
+        })
+        .collect();
+    assert!(
+        starts.windows(2).all(|pair| pair[0] == pair[1]),
+        "{listed:?}"
+    );
+    assert!(!listed.out.contains('\x1b'), "no colours but on a terminal");
+    assert!(
+        listed
+            .err
+            .starts_with("3 locks\ndefault: 3 of 3 nodes gone over, 9 of 12 keys match"),
+        "{listed:?}"
+    );
+}
+
+#[tokio::test]
+async fn it_is_narrowed_sorted_and_cut_like_the_api() {
+    let nodes = RedisNodes::start(3).await;
+    three_locks(&nodes).await;
+    let shell = Shell::on(&nodes);
+    for (words, expected) in [
+        (&["--verdict", "split"][..], &["lock:split"][..]),
+        (&["--flag", "no-expiry"], &["lock:stuck"]),
+        (&["--owner", "web-1"], &["lock:split", "lock:long"]),
+        (&["--owner", "web-2", "--verdict", "held"], &["lock:stuck"]),
+        (&["--q", "LONG"], &["lock:long"]),
+        (&["--format", "redisson"], &[]),
+        (
+            &["--group", "default", "--sort", "key"],
+            &["lock:long", "lock:split", "lock:stuck"],
+        ),
+        (
+            &["--sort", "lease", "--order", "desc", "--limit", "2"],
+            &["lock:stuck", "lock:long"],
+        ),
+    ] {
+        let listed = shell.type_in("list", words).await;
+        assert_eq!(names(&listed.out), expected, "{words:?}: {listed:?}");
+        assert_eq!(listed.status, 0, "{listed:?}");
+    }
+    let one = shell.type_in("list", &["--limit", "1"]).await;
+    assert!(one.err.starts_with("1 of 3 locks\n"), "{one:?}");
+    let unknown = shell.type_in("list", &["--group", "orders"]).await;
+    assert_eq!((unknown.status, unknown.out.as_str()), (2, ""));
+}
+
+#[tokio::test]
+async fn an_outage_is_never_an_empty_list() {
+    let mut nodes = RedisNodes::start(3).await;
+    three_locks(&nodes).await;
+    let shell = Shell::on(&nodes);
+    nodes.0[1].kill().await;
+    let listed = shell.type_in("list", &NOTHING).await;
+    assert_eq!(
+        listed.status, 0,
+        "two of three nodes have a part in every quorum: {listed:?}"
+    );
+    assert_eq!(names(&listed.out).len(), 3);
+    assert!(listed.err.contains("2 of 3 nodes gone over"), "{listed:?}");
+    assert!(
+        listed.err.contains("b (127.0.0.1:") && listed.err.contains("connection refused"),
+        "{listed:?}"
+    );
+
+    nodes.0[2].kill().await;
+    let listed = shell.type_in("list", &NOTHING).await;
+    assert_eq!(listed.status, 1, "{listed:?}");
+    assert!(listed.err.contains("may be missing"), "{listed:?}");
+    let json = shell.type_in("list", &["--json"]).await;
+    assert_eq!((json.status, &json.json()["complete"]), (1, &false.into()));
+
+    nodes.0[0].kill().await;
+    let listed = shell.type_in("list", &NOTHING).await;
+    assert_eq!((listed.status, listed.out.as_str()), (1, ""), "{listed:?}");
+    assert!(listed.err.contains("0 of 3 nodes gone over"), "{listed:?}");
+    let json = shell.type_in("list", &["--json"]).await;
+    assert_eq!((json.status, &json.json()["nodes_reached"]), (1, &0.into()));
+}
+
+#[tokio::test]
+async fn a_node_that_hangs_or_may_not_be_scanned_is_named_and_not_waited_for_beyond_the_limit() {
+    let nodes = RedisNodes(vec![
+        RedisNode::start().await,
+        RedisNode::start().await,
+        RedisNode::start_with(&["--rename-command", "SCAN", ""]).await,
+    ]);
+    three_locks(&nodes).await;
+    let shell = Shell::on(&nodes);
+    let listed = shell.type_in("list", &["--timeout", "2s"]).await;
+    assert_eq!(listed.status, 0, "{listed:?}");
+    assert_eq!(names(&listed.out).len(), 3);
+    assert!(
+        listed.err.contains("2 of 3 nodes gone over") && listed.err.contains("c (127.0.0.1:"),
+        "{listed:?}"
+    );
+    nodes.0[0].stop().await;
+    let listed = shell.type_in("list", &["--timeout", "3s"]).await;
+    nodes.0[0].go_on().await;
+    assert_eq!(listed.status, 1, "{listed:?}");
+    assert!(listed.err.contains("no answer within"), "{listed:?}");
+}
+
+#[tokio::test]
+async fn tens_of_thousands_of_locks_are_listed_whole() {
+    let nodes = RedisNodes::start(1).await;
+    many_locks(&nodes, 20_000).await;
+    let shell = Shell::on(&nodes);
+    let listed = shell.type_in("list", &["--sort", "key"]).await;
+    assert_eq!(
+        (listed.status, listed.out.lines().count()),
+        (0, 20_001),
+        "{}",
+        listed.err
+    );
+}
+
+#[tokio::test]
+async fn a_reader_that_has_seen_enough_is_no_failure() {
+    let nodes = RedisNodes::start(1).await;
+    many_locks(&nodes, 5_000).await;
+    let shell = Shell::on(&nodes);
+    let mut list = shell.command("list", &NOTHING).spawn().unwrap();
+    drop(list.stdout.take());
+    let ended = super::ended(list).await;
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(!ended.err.contains("panic"), "{ended:?}");
+}

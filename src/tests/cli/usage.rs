@@ -1,0 +1,283 @@
+//! The command line as people type it, mistakes included.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::support::console::Person;
+
+fn lockkeeper(arguments: &[&str], folder: &std::path::Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("XDG_CONFIG_HOME")
+        .env("HOME", folder)
+        .output()
+        .unwrap()
+}
+
+fn complaint(output: &Output) -> (i32, String) {
+    (
+        output.status.code().unwrap(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_told_with_its_place_and_ends_with_status_2() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("lockkeeper.toml"),
+        "listen = \"127.0.0.1:0\"\n[[group]]\nnam = \"x\"\n",
+    )
+    .unwrap();
+    for arguments in [&["serve"][..], &["serve", "--config", "lockkeeper.toml"]] {
+        let (status, said) = complaint(&lockkeeper(arguments, folder.path()));
+        assert_eq!(status, 2, "{said}");
+        assert!(
+            said.starts_with("lockkeeper: lockkeeper.toml:3:1: unknown field `nam`"),
+            "{said}"
+        );
+    }
+    let (status, said) = complaint(&lockkeeper(
+        &["serve", "--config", "nowhere.toml"],
+        folder.path(),
+    ));
+    assert_eq!(
+        (
+            status,
+            said.starts_with("lockkeeper: nowhere.toml: cannot be read")
+        ),
+        (2, true),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_url_that_is_not_redis_is_refused_without_repeating_its_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let (status, said) = complaint(&lockkeeper(
+        &["serve", "--redis", "http://me:s3cret@h:1"],
+        folder.path(),
+    ));
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("--redis number 1") && said.contains("not Redis") && !said.contains("s3cret"),
+        "{said}"
+    );
+    let (status, said) = complaint(&lockkeeper(
+        &["serve", "--redis", "redis://h", "--config", "x"],
+        folder.path(),
+    ));
+    assert_eq!(status, 2);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
+fn a_port_in_use_is_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (status, said) = complaint(&lockkeeper(
+        &[
+            "serve",
+            "--redis",
+            "redis://127.0.0.1:1",
+            "--listen",
+            &address,
+        ],
+        folder.path(),
+    ));
+    assert_eq!(status, 1);
+    assert!(
+        said.contains(&format!("{address} is in use")) && said.contains("--listen"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn it_runs_from_any_folder_and_carries_its_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = tokio::process::Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args([
+            "serve",
+            "--redis",
+            "redis://127.0.0.1:1",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = tokio::time::timeout(Duration::from_secs(10), said.next_line())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
+    let page = person.get("/").await;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.text.contains("Lockkeeper") && page.text.contains("/pkg/lockkeeper.js"),
+        "{}",
+        page.text
+    );
+    assert_eq!(person.get("/no/such/page").await.status, 404);
+    server.kill().await.unwrap();
+}
+
+#[test]
+fn every_verb_tells_a_mistake_in_the_configuration_and_ends_with_status_2() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("lockkeeper.toml"), "[[group]]\n").unwrap();
+    std::fs::write(folder.path().join("token"), "token").unwrap();
+    let verbs = [
+        &["list"][..],
+        &["show", "g", "k"],
+        &["acquire", "g", "k", "--ttl", "1s"],
+        &["extend", "g", "k", "--ttl", "1s", "--token-file", "token"],
+        &["release", "g", "k", "--token-file", "token"],
+        &[
+            "force-release",
+            "g",
+            "k",
+            "--fingerprint",
+            "0123456789abcdef",
+            "--reason",
+            "r",
+        ],
+    ];
+    for verb in verbs {
+        let (status, said) = complaint(&lockkeeper(verb, folder.path()));
+        assert_eq!(status, 2, "{verb:?}: {said}");
+        assert!(
+            said.starts_with("lockkeeper: lockkeeper.toml:1:1: missing field"),
+            "{verb:?}: {said}"
+        );
+        let output = lockkeeper(&[verb, &["--json"]].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(2));
+        let problem: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (problem["code"].as_str(), output.stderr.len()),
+            (Some("unusable"), 0)
+        );
+    }
+    // Standard output is the command's, so `run` tells on standard error.
+    let output = lockkeeper(&["run", "g", "k", "--json", "--", "true"], folder.path());
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let problem: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(problem["code"], "unusable");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_the_way_to_write_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, says) in [
+        (
+            &["acquire", "g", "k", "--ttl", "30"][..],
+            "write 500ms, 30s",
+        ),
+        (&["acquire", "g", "k"], "--ttl"),
+        (
+            &["acquire", "g", "k", "--ttl", "1s", "--format", "etcd"],
+            "a format is one of plain",
+        ),
+        (&["show", "g"], "<KEY>"),
+        (&["show", "g", "--key-encoded", "%zz"], "two hex digits"),
+        (&["run", "g", "k"], "<COMMAND>"),
+        (&["run", "g", "k", "true"], "unexpected argument"),
+        (
+            &[
+                "force-release",
+                "g",
+                "k",
+                "--reason",
+                "r",
+                "--fingerprint",
+                "xyz",
+            ],
+            "16 hex digits",
+        ),
+        (
+            &["list", "--verdict", "free"],
+            "held, partial, split, unknown",
+        ),
+        (
+            &["extend", "g", "k", "--ttl", "1s", "--token", "secret"],
+            "--token-file",
+        ),
+    ] {
+        let (status, said) = complaint(&lockkeeper(words, folder.path()));
+        assert_eq!(status, 2, "{words:?}: {said}");
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn help_teaches_by_example_and_tells_every_exit_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let verbs = [
+        "list",
+        "show",
+        "acquire",
+        "extend",
+        "release",
+        "force-release",
+        "run",
+    ];
+    for verb in verbs {
+        let output = lockkeeper(&[verb, "--help"], folder.path());
+        let help = String::from_utf8(output.stdout).unwrap();
+        let example = format!("  lockkeeper {verb} ");
+        assert!(
+            help.contains("Examples:") && help.contains(&example),
+            "{help}"
+        );
+        assert!(
+            help.contains("Exit status:") && help.contains("--json"),
+            "{help}"
+        );
+        // Every example can be typed as it stands: what it says after the verb is known.
+        for line in help
+            .lines()
+            .filter(|line| line.trim_start().starts_with("lockkeeper "))
+        {
+            for option in line
+                .split_whitespace()
+                .take_while(|word| *word != "--" && *word != "#")
+            {
+                let is_known = !option.starts_with("--") || help.contains(&format!("{option} "));
+                assert!(is_known, "{option} in {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shells_get_completions_for_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = lockkeeper(&["completions", shell], folder.path());
+        assert!(output.status.success());
+        let script = String::from_utf8(output.stdout).unwrap();
+        for verb in [
+            "list",
+            "show",
+            "acquire",
+            "extend",
+            "release",
+            "force-release",
+            "run",
+        ] {
+            assert!(script.contains(verb), "{shell} {verb}");
+        }
+        assert!(!script.contains("guard"), "{shell}");
+    }
+    let (status, said) = complaint(&lockkeeper(&["completions", "cobol"], folder.path()));
+    assert_eq!(status, 2, "{said}");
+}

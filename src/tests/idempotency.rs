@@ -1,0 +1,342 @@
+//! A repeated acquire gives the first answer again, over real HTTP and on real nodes.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use lockkeeper::domain::Timestamp;
+use lockkeeper::server::clock::Clock;
+use lockkeeper::server::config::LimitsConfig;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::Command;
+
+use crate::api::{group, lock_path};
+use crate::support::console::{Answer, Person, TestConsole};
+use crate::support::eventually_is;
+use crate::support::redis_nodes::RedisNodes;
+
+const KEY: &str = "8e03978e-40d5-43e8-bc93-6894a57f9324";
+
+async fn acquire(person: &Person, lock: &[u8], key: &str, body: Value) -> Answer {
+    let headers = [
+        ("content-type", "application/json"),
+        ("idempotency-key", key),
+    ];
+    let path = lock_path("orders", lock, "/acquire");
+    person.send("POST", &path, &headers, body.to_string()).await
+}
+
+fn is_replayed(answer: &Answer) -> bool {
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    match answer.headers.get("idempotency-replayed") {
+        Some(said) => {
+            assert_eq!(said, "true");
+            true
+        }
+        None => false,
+    }
+}
+
+#[tokio::test]
+async fn the_same_key_and_request_give_the_first_answer_again() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000, "label": "deploy"});
+    let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    assert!(!is_replayed(&first));
+    let before = [
+        nodes.dump(0).await,
+        nodes.dump(1).await,
+        nodes.dump(2).await,
+    ];
+
+    // From another client, and with the JSON written another way.
+    let again = acquire(&console.person(), b"lock:a", KEY, body.clone()).await;
+    assert!(is_replayed(&again));
+    assert_eq!(again.text, first.text);
+    let path = lock_path("orders", b"lock:a", "/acquire");
+    let headers = [
+        ("content-type", "application/json"),
+        ("idempotency-key", KEY),
+    ];
+    let spaced = "{ \"label\" : \"deploy\",\n \"wait_ms\": null, \"ttl_ms\":60000 }";
+    let spaced = script
+        .send("POST", &path, &headers, spaced.to_owned())
+        .await;
+    assert!(is_replayed(&spaced));
+    assert_eq!(spaced.text, first.text);
+
+    let other = acquire(&script, b"lock:a", KEY, json!({"ttl_ms": 60_001})).await;
+    assert_eq!((other.status, other.code().as_str()), (422, "impossible"));
+    assert_eq!(other.json()["field"], "Idempotency-Key");
+    let other_key = acquire(&script, b"lock:a", "another", body.clone()).await;
+    assert_eq!((other_key.status, other_key.code().as_str()), (409, "held"));
+    let without = script.post(&path, body.clone()).await;
+    assert_eq!((without.status, without.code().as_str()), (409, "held"));
+    for (n, before) in before.iter().enumerate() {
+        assert_eq!(nodes.dump(n).await, *before, "something was touched");
+    }
+
+    // On another lock the key stands for another acquire.
+    let elsewhere = acquire(&script, b"lock:b", KEY, json!({"ttl_ms": 60_000})).await;
+    assert!(!is_replayed(&elsewhere));
+}
+
+#[tokio::test]
+async fn a_repetition_that_comes_after_the_release_takes_nothing() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000});
+    let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    let token = first.json()["token"].clone();
+    let release = lock_path("orders", b"lock:a", "/release");
+    assert_eq!(
+        script.post(&release, json!({"token": token})).await.status,
+        200
+    );
+    let late = acquire(&script, b"lock:a", KEY, body).await;
+    assert!(is_replayed(&late));
+    assert_eq!(late.text, first.text);
+    assert_eq!(nodes.get(0, b"lock:a").await, None);
+}
+
+#[tokio::test]
+async fn simultaneous_requests_with_one_key_are_one_acquire() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let body = json!({"ttl_ms": 60_000});
+    let asked = (0..30).map(|_| {
+        let (script, body) = (console.person(), body.clone());
+        async move { acquire(&script, b"lock:a", KEY, body).await }
+    });
+    let answers = futures::future::join_all(asked).await;
+    let first = answers.iter().filter(|answer| !is_replayed(answer)).count();
+    assert_eq!(first, 1);
+    assert!(answers.iter().all(|answer| answer.text == answers[0].text));
+    let token = answers[0].json()["token"].as_str().unwrap().to_owned();
+    for n in 0..3 {
+        assert_eq!(
+            nodes.get(n, b"lock:a").await.as_deref(),
+            Some(token.as_bytes())
+        );
+    }
+}
+
+/// Somebody else has the lock; so many wait for it with one key, each over a connection of its own.
+fn waiters(console: &TestConsole, n: usize, wait_ms: u64) -> Vec<tokio::task::JoinHandle<Answer>> {
+    let body = json!({"ttl_ms": 60_000, "wait_ms": wait_ms});
+    let wait = |script: Person| {
+        let body = body.clone();
+        tokio::spawn(async move { acquire(&script, b"lock:a", KEY, body).await })
+    };
+    (0..n).map(|_| wait(console.person())).collect()
+}
+
+/// An attempt with the key runs on the lock: another request with it is refused, and takes nothing.
+async fn attempt_runs(console: &TestConsole) -> bool {
+    let probe = acquire(&console.person(), b"lock:a", KEY, json!({"ttl_ms": 77})).await;
+    probe.status == 422
+}
+
+#[tokio::test]
+async fn who_hangs_up_leaves_the_attempt_to_the_others() {
+    let nodes = RedisNodes::start(1).await;
+    let limits = LimitsConfig {
+        waiting: 3,
+        ..LimitsConfig::default()
+    };
+    let groups = vec![group("orders", &nodes)];
+    let console = TestConsole::start_within(groups, limits, Clock::real()).await;
+    nodes.set(0, b"lock:a", b"somebody", Some(600_000)).await;
+    nodes.set(0, b"lock:b", b"somebody", Some(600_000)).await;
+    let first = waiters(&console, 1, 9_000).remove(0);
+    eventually_is("the attempt runs", async || attempt_runs(&console).await).await;
+    let others = waiters(&console, 2, 9_000);
+    let all_wait = async || {
+        let path = lock_path("orders", b"lock:b", "/acquire");
+        let body = json!({"ttl_ms": 1_000, "wait_ms": 1});
+        console.person().post(&path, body).await.status == 429
+    };
+    eventually_is("all three wait", all_wait).await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    eventually_is("the first has gone", async || !all_wait().await).await;
+    assert!(attempt_runs(&console).await);
+    nodes.delete(0, b"lock:a").await;
+    let mut texts = Vec::new();
+    for other in others {
+        let answer = other.await.unwrap();
+        assert!(is_replayed(&answer), "the first one began it");
+        texts.push(answer.text);
+    }
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[tokio::test]
+async fn when_all_hang_up_the_attempt_ends_and_leaves_nothing_behind() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    for n in 0..3 {
+        nodes.set(n, b"lock:a", b"somebody", Some(600_000)).await;
+    }
+    let all = waiters(&console, 3, 9_000);
+    eventually_is("the attempt runs", async || attempt_runs(&console).await).await;
+    for one in all {
+        one.abort();
+    }
+    eventually_is("the attempt has ended", async || {
+        !attempt_runs(&console).await
+    })
+    .await;
+    for n in 0..3 {
+        assert_eq!(
+            nodes.get(n, b"lock:a").await.as_deref(),
+            Some(&b"somebody"[..])
+        );
+        nodes.delete(n, b"lock:a").await;
+    }
+    // Nobody is waiting any more: the lock is for whoever comes, and the key is free.
+    let next = acquire(&console.person(), b"lock:a", KEY, json!({"ttl_ms": 60_000})).await;
+    assert!(!is_replayed(&next));
+}
+
+#[tokio::test]
+async fn a_failure_is_shared_by_those_who_waited_and_not_remembered() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    nodes.set(0, b"lock:a", b"somebody", Some(600_000)).await;
+    for waiter in waiters(&console, 3, 300) {
+        let answer = waiter.await.unwrap();
+        assert_eq!((answer.status, answer.code().as_str()), (409, "held"));
+        assert!(answer.headers.contains_key("retry-after"));
+    }
+    nodes.delete(0, b"lock:a").await;
+    let body = json!({"ttl_ms": 60_000, "wait_ms": 300});
+    let now = acquire(&console.person(), b"lock:a", KEY, body).await;
+    assert!(!is_replayed(&now));
+}
+
+#[tokio::test]
+async fn an_answer_is_given_again_until_the_lease_it_speaks_of_ends() {
+    let nodes = RedisNodes::start(1).await;
+    let clock = Clock::by_hand(Timestamp::from_millis(1_800_000_000_000));
+    let limits = LimitsConfig::default();
+    let groups = vec![group("orders", &nodes)];
+    let console = TestConsole::start_within(groups, limits, clock.clone()).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000});
+    let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    assert!(!is_replayed(&first));
+    clock.advance(Duration::from_secs(59));
+    let again = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    assert_eq!((is_replayed(&again), &again.text), (true, &first.text));
+
+    // 60 s, less 1 % and 2 ms of drift, less the round trip.
+    clock.advance(Duration::from_millis(900));
+    nodes.delete(0, b"lock:a").await;
+    let anew = acquire(&script, b"lock:a", KEY, body).await;
+    assert!(!is_replayed(&anew));
+    assert_ne!(anew.json()["token"], first.json()["token"]);
+
+    // One that is renewed from here is there for longer than its first lease.
+    let renewed = json!({"ttl_ms": 60_000, "auto_renew": true});
+    let first = acquire(&script, b"lock:r", KEY, renewed.clone()).await;
+    clock.advance(Duration::from_hours(1));
+    let again = acquire(&script, b"lock:r", KEY, renewed).await;
+    assert_eq!((is_replayed(&again), &again.text), (true, &first.text));
+}
+
+#[tokio::test]
+async fn so_many_answers_are_remembered_and_a_forgotten_one_breaks_no_lock() {
+    let nodes = RedisNodes::start(1).await;
+    let limits = LimitsConfig {
+        remembered_answers: 2,
+        ..LimitsConfig::default()
+    };
+    let groups = vec![group("orders", &nodes)];
+    let console = TestConsole::start_within(groups, limits, Clock::real()).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000});
+    for lock in [b"lock:1", b"lock:2", b"lock:3"] {
+        assert!(!is_replayed(
+            &acquire(&script, lock, KEY, body.clone()).await
+        ));
+    }
+    for lock in [b"lock:2", b"lock:3"] {
+        assert!(is_replayed(
+            &acquire(&script, lock, KEY, body.clone()).await
+        ));
+    }
+    let forgotten = acquire(&script, b"lock:1", KEY, body).await;
+    assert_eq!((forgotten.status, forgotten.code().as_str()), (409, "held"));
+}
+
+#[tokio::test]
+async fn a_key_that_is_none_is_refused_before_anything_is_touched() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000});
+    let long = "k".repeat(256);
+    for odd in ["", "two words", "tab\there", "schlüssel", &long] {
+        let answer = acquire(&script, b"lock:a", odd, body.clone()).await;
+        assert_eq!((answer.status, answer.code().as_str()), (422, "impossible"));
+        assert_eq!(answer.json()["field"], "Idempotency-Key", "{odd:?}");
+    }
+    let headers = [
+        ("content-type", "application/json"),
+        ("idempotency-key", "one"),
+        ("idempotency-key", "one"),
+    ];
+    let path = lock_path("orders", b"lock:a", "/acquire");
+    let twice = script.send("POST", &path, &headers, body.to_string()).await;
+    assert_eq!((twice.status, twice.code().as_str()), (422, "impossible"));
+    assert!(nodes.dump(0).await.is_empty());
+
+    let longest = acquire(&script, b"lock:a", &"k".repeat(255), body).await;
+    assert!(!is_replayed(&longest));
+}
+
+#[tokio::test]
+async fn neither_a_remembered_token_nor_its_key_reaches_the_log() {
+    let nodes = RedisNodes::start(1).await;
+    let mut server = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "trace"])
+        .args([
+            "--redis",
+            &format!("redis://127.0.0.1:{}", nodes.0[0].port()),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut log = server.stderr.take().unwrap();
+    let logged = tokio::spawn(async move {
+        let mut text = Vec::new();
+        log.read_to_end(&mut text).await.unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    let line = said.next_line().await.unwrap().unwrap();
+    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
+    let path = lock_path("default", b"lock:a", "/acquire");
+    let headers = [
+        ("content-type", "application/json"),
+        ("idempotency-key", KEY),
+    ];
+    let mut answers = Vec::new();
+    for ttl_ms in [60_000, 60_000, 50_000] {
+        let body = json!({"ttl_ms": ttl_ms}).to_string();
+        answers.push(person.send("POST", &path, &headers, body).await);
+    }
+    assert!(is_replayed(&answers[1]) && answers[2].status == 422);
+    let token = answers[0].json()["token"].as_str().unwrap().to_owned();
+    assert!(!answers[2].text.contains(&token) && !answers[2].text.contains(KEY));
+    server.kill().await.unwrap();
+    let log = logged.await.unwrap();
+    let secret = token.rsplit(':').next().unwrap();
+    assert!(log.contains("acquired") && !log.contains(secret) && !log.contains(KEY));
+}

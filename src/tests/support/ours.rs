@@ -1,0 +1,58 @@
+//! How tests take locks through the library: the one place of theirs that knows how it is called.
+
+use std::time::{Duration, Instant};
+
+use lockkeeper::domain::{LockKey, NodeAct};
+use lockkeeper::server::locking::wait::Queues;
+use lockkeeper::server::locking::{End, Token, Want, acquire_within, extend, release};
+use lockkeeper::server::nodes::Group;
+
+/// A lock that is ours.
+pub struct Held {
+    key: LockKey,
+    token: Token,
+    /// Its fencing token, where one is given.
+    pub fence: Option<u64>,
+    /// When we stop believing that it is ours.
+    pub valid_until: Instant,
+}
+
+/// Takes a lock, or tells how it ended otherwise.
+pub async fn take(
+    group: &Group,
+    key: &LockKey,
+    name: &str,
+    ttl: Duration,
+    wait: Duration,
+) -> Result<Held, End> {
+    let token = Token::mint(name);
+    // Each in a queue of its own, as if in a process of its own.
+    let place = Queues::default().join(key);
+    let attempt = acquire_within(group, &Want::plain(key, &token, ttl), wait, place).await;
+    match attempt.end {
+        End::Won(left) => Ok(Held {
+            key: key.clone(),
+            token,
+            fence: attempt.fence,
+            valid_until: Instant::now() + left,
+        }),
+        end @ (End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_)) => Err(end),
+    }
+}
+
+impl Held {
+    /// Extends it by a lease that is not shorter than the one it has. When that fails, what was valid before still is.
+    pub async fn extend(&mut self, group: &Group, ttl: Duration) -> bool {
+        let attempt = extend(group, &self.key, &self.token, ttl).await;
+        let End::Won(left) = attempt.end else {
+            return false;
+        };
+        self.valid_until = Instant::now() + left;
+        true
+    }
+
+    /// Gives it back.
+    pub async fn release(&self, group: &Group) -> Vec<NodeAct> {
+        release(group, &self.key, &self.token).await
+    }
+}

@@ -1,0 +1,30 @@
+//! The programs of other languages in which lock libraries are run for real.
+
+use std::path::{Path, PathBuf};
+
+const REPO: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Python with redis-py in it.
+pub fn python() -> PathBuf {
+    let python = super::tools().join("bin/python3");
+    assert!(
+        python.exists(),
+        "redis-py 8.1.0 is not installed; `make setup` installs it"
+    );
+    python
+}
+
+/// Node.js, once the npm package is there.
+pub fn node(package: &str) -> PathBuf {
+    let folder = Path::new(REPO).join("node_modules").join(package);
+    assert!(
+        folder.exists(),
+        "the npm package {package} is not installed; `make setup` installs it"
+    );
+    PathBuf::from("node")
+}
+
+/// One of the scripts in `clients`.
+pub fn script(name: &str) -> PathBuf {
+    Path::new(REPO).join("src/tests/clients").join(name)
+}
