@@ -40,6 +40,19 @@ pub struct Released {
     pub nodes: Vec<NodeAct>,
     /// When it was done.
     pub at: Timestamp,
+    /// How often the owner holds it still, where it had entered it more than once; null where it is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<u32>,
     /// The lock as the nodes showed it right afterwards; null where none shows it.
     pub seen_after: Option<Lock>,
+}
+
+impl Released {
+    /// `released`, or `holds` where its owner holds it still.
+    pub fn outcome(&self) -> &'static str {
+        match self.holds {
+            None => "released",
+            Some(_) => "holds",
+        }
+    }
 }

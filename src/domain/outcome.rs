@@ -65,6 +65,11 @@ pub enum ActOutcome {
     Extended,
     /// It was there with the expected owner and is gone now.
     Released,
+    /// It was released once there, and its owner holds it still: it had entered more often.
+    Holds {
+        /// How often.
+        holds: u32,
+    },
     /// It was not there.
     NotHeld,
     /// Somebody else's; nothing was touched.

@@ -102,6 +102,7 @@ pub(super) struct NodeShape {
     lease_ms: Option<u64>,
     expires_at: Option<Timestamp>,
     reason: Option<String>,
+    holds: Option<u32>,
 }
 
 impl TryFrom<NodeShape> for NodeAnswer {
@@ -134,6 +135,11 @@ impl TryFrom<NodeShape> for NodeAct {
             "acquired" => ActOutcome::Acquired,
             "extended" => ActOutcome::Extended,
             "released" => ActOutcome::Released,
+            "holds" => ActOutcome::Holds {
+                holds: shape
+                    .holds
+                    .ok_or("an owner that holds it still does so some times")?,
+            },
             "not-held" => ActOutcome::NotHeld,
             "other-owner" => ActOutcome::OtherOwner { owner: shape.owner },
             "pending" => ActOutcome::Pending,

@@ -54,6 +54,7 @@ fn acts() -> Vec<NodeAct> {
         ActOutcome::Acquired,
         ActOutcome::Extended,
         ActOutcome::Released,
+        ActOutcome::Holds { holds: 2 },
         ActOutcome::NotHeld,
         ActOutcome::OtherOwner { owner: None },
         ActOutcome::OtherOwner {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockkeeper::domain::{ActOutcome, LockKey};
-use lockkeeper::server::locking::{End, Token, acquire, extend, release};
+use lockkeeper::domain::{ActOutcome, LockKey, NodeState};
+use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
 
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup, config_of};
@@ -167,4 +167,43 @@ async fn nodes_that_were_never_there_end_an_acquire_at_once() {
             reason: "connection refused".to_owned()
         }
     );
+}
+
+#[tokio::test]
+async fn a_lock_taken_again_with_its_old_token_is_not_released_by_what_is_still_told_of_the_first_hold()
+ {
+    let nodes = RedisNodes::start(3).await;
+    let mut config = nodes.config();
+    config.command_timeout = Duration::from_millis(300);
+    let group = TestGroup::start(config);
+    group.is_up().await;
+    let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
+    let again = Want {
+        brought: true,
+        ..Want::plain(&key, &token, TTL)
+    };
+    acquire(&group, &key, &token, TTL).await;
+    nodes.0[2].stop().await;
+    release(&group, &key, &token).await;
+    nodes.0[2].go_on().await;
+    eventually_is("it hears of the release", async || {
+        nodes.get(2, key.as_bytes()).await.is_none()
+    })
+    .await;
+    group.node_is(2, |view| view.state == NodeState::Up).await;
+    let attempt = Claim::new(&group, &again).try_once().await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    eventually_is("all three have it", async || {
+        let there = nodes.values(0..3, &key).await;
+        there.iter().all(Option::is_some)
+    })
+    .await;
+    // Whoever denies that there was anything to release is asked again, at growing intervals: for longer than this lasts.
+    nodes.set(2, b"clock", b"", Some(2_000)).await;
+    eventually_is("some time has passed", async || {
+        nodes.get(2, b"clock").await.is_none()
+    })
+    .await;
+    let there = nodes.values(0..3, &key).await;
+    assert!(there.iter().all(Option::is_some), "{there:?}");
 }

@@ -248,6 +248,7 @@ fn other(act: &NodeAct) -> Option<&Owner> {
         ActOutcome::Acquired
         | ActOutcome::Extended
         | ActOutcome::Released
+        | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
         | ActOutcome::Pending
         | ActOutcome::Failed { .. } => None,
@@ -260,6 +261,7 @@ fn failures(nodes: &[NodeAct]) -> impl Iterator<Item = String> {
         ActOutcome::Acquired
         | ActOutcome::Extended
         | ActOutcome::Released
+        | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
         | ActOutcome::Pending
         | ActOutcome::OtherOwner { .. } => None,
@@ -282,6 +284,7 @@ pub fn acts(nodes: &[NodeAct]) -> String {
             ActOutcome::Acquired => "acquired".to_owned(),
             ActOutcome::Extended => "extended".to_owned(),
             ActOutcome::Released => "released".to_owned(),
+            ActOutcome::Holds { holds } => format!("held still ({holds})"),
             ActOutcome::NotHeld => "not held".to_owned(),
             ActOutcome::OtherOwner { owner: None } => "somebody else's".to_owned(),
             ActOutcome::OtherOwner { owner: Some(owner) } => {

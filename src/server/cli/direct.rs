@@ -109,6 +109,7 @@ pub async fn settle_after(fault: &Fault) {
         ActOutcome::Acquired
         | ActOutcome::Extended
         | ActOutcome::Released
+        | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
         | ActOutcome::OtherOwner { .. } => false,
     };

@@ -35,11 +35,15 @@ pub async fn run(options: Release) -> Result<(), Failure> {
     let released = direct.operations.release(&id, &token).await;
     let released = released.map_err(failed(&id))?;
     show(&if options.straight.json {
-        document(&json!({
-            "outcome": "released",
+        let mut told = json!({
+            "outcome": released.outcome(),
             "nodes": released.nodes,
             "at": released.at,
-        }))
+        });
+        if let Some(holds) = released.holds {
+            told["holds"] = holds.into();
+        }
+        document(&told)
     } else {
         Page::of_stdout().facts(&facts(&id, &released))
     })
@@ -47,8 +51,13 @@ pub async fn run(options: Release) -> Result<(), Failure> {
 
 /// A release for people: what was done.
 pub fn facts(id: &LockId, released: &Released) -> Vec<(&'static str, String)> {
-    vec![
+    let mut facts = vec![
         ("lock", text::name(&id.key)),
         ("nodes", acts(&released.nodes)),
-    ]
+    ];
+    if let Some(holds) = released.holds {
+        let still = format!("as often as it was entered: {holds} more");
+        facts.push(("to be released", still));
+    }
+    facts
 }

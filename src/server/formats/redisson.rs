@@ -36,6 +36,11 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     })
 }
 
+/// Whether a field is an owner's.
+pub fn is_owner(field: &[u8]) -> bool {
+    label(field).is_some()
+}
+
 fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
     let mut seen = SeenOwner::new(Format::Redisson, field, Some(label(field)?));
     seen.owner.holds = Some(shapes::positive(holds)?);

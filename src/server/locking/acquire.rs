@@ -15,12 +15,13 @@ use super::end::end;
 use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
 use super::stragglers::Stragglers;
-use super::tidy::{release_later, withdraw};
+use super::tidy;
+use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
-use crate::server::nodes::scripts::{RAISE, Told};
+use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
 
 /// What somebody wants to have.
@@ -61,23 +62,37 @@ pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration)
 /// What we may have on nodes. When it is dropped without having won, all of that is released: also when the one who
 /// asked went away in the middle of it.
 pub struct Claim<'a> {
-    group: &'a Group,
-    want: Cow<'a, Want>,
+    pub(super) group: &'a Group,
+    pub(super) want: Cow<'a, Want>,
+    /// For how long its owner-to-be waits in line.
+    pub(super) wait: Duration,
     /// Nodes where something of ours may be, by their place in the configuration.
-    doubtful: BTreeSet<usize>,
+    pub(super) doubtful: BTreeSet<usize>,
+    /// Nodes in whose queue we may stand.
+    pub(super) queued: BTreeSet<usize>,
     /// Nodes that were told to give back what they gave, and have not answered: they may do so at any time.
-    unsure: BTreeSet<usize>,
+    pub(super) unsure: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
-    lease_ends: Instant,
+    pub(super) lease_ends: Instant,
 }
 
 impl<'a> Claim<'a> {
-    /// Nothing has been asked for yet.
+    /// Nothing has been asked for yet, and nobody waits.
     pub fn new(group: &'a Group, want: &'a Want) -> Self {
+        Self::waiting(group, want, Duration::ZERO)
+    }
+
+    /// The same for one who tries again and again for this long, and stands in the queue of nodes that have one.
+    pub fn waiting(group: &'a Group, want: &'a Want, wait: Duration) -> Self {
+        if want.brought {
+            tidy::call_off(&want.key, &want.token);
+        }
         Self {
             group,
             want: Cow::Borrowed(want),
+            wait,
             doubtful: BTreeSet::new(),
+            queued: BTreeSet::new(),
             unsure: BTreeSet::new(),
             lease_ends: Instant::now(),
         }
@@ -100,28 +115,45 @@ impl<'a> Claim<'a> {
     pub async fn try_once(&mut self) -> Attempt {
         self.change_token_if_unsure();
         let began = Instant::now();
-        let limit = self.group.config.limit_per_node(self.want.ttl);
+        let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
+        let limit = self.group.config.limit_per_node(ttl);
+        let everywhere = || (0..self.group.each().len()).collect();
         // What a token that was brought along holds already must survive that its owner stops listening.
-        let everywhere = if self.want.brought {
+        let may_be = if brought {
             BTreeSet::new()
         } else {
-            (0..self.group.each().len()).collect()
+            everywhere()
         };
-        let before = std::mem::replace(&mut self.doubtful, everywhere);
-        self.lease_ends = began + limit + self.want.ttl;
+        let may_stand = if self.stands_in_line() {
+            everywhere()
+        } else {
+            BTreeSet::new()
+        };
+        let before = std::mem::replace(&mut self.doubtful, may_be);
+        let stood = std::mem::replace(&mut self.queued, may_stand);
+        self.lease_ends = began + limit + ttl;
 
-        let ballot = self.vote(limit).await;
+        let now = self.group.clock().now();
+        let written = layout.written(&self.want.token, ttl, now);
+        let ballot = self
+            .vote(limit, written.as_ref().unwrap_or(&self.want.token))
+            .await;
         let settings = &self.group.config.locking;
-        let validity = quorum::validity(self.want.ttl, began.elapsed(), settings.drift);
+        let validity = quorum::validity(ttl, began.elapsed(), settings.drift);
         let end = end(&ballot, validity, self.group.clock().now());
+        if self.stands_in_line() {
+            let queued = ballot.queued(&|node| stood.contains(&node));
+            self.queued = queued.into_iter().collect();
+        }
         if let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
             // A node that has not answered yet gives the lock or does not; a release reaches it after that.
             self.doubtful.clear();
-            return self.attempt(&ballot, &BTreeSet::new(), end, fence);
+            let token = written.or_else(|| self.changed_token());
+            return self.attempt(&ballot, &Undone::new(), (end, fence, token));
         }
         self.doubtful = ballot.left_behind(self.want.brought, &before);
-        let released = self.withdraw(&ballot).await;
-        self.attempt(&ballot, &released, end, None)
+        let undone = self.undo(&ballot).await;
+        self.attempt(&ballot, &undone, (end, None, self.changed_token()))
     }
 
     /// A release that was not answered may arrive when a later try has won, and take the lock from it. So the next try is
@@ -137,7 +169,7 @@ impl<'a> Claim<'a> {
     }
 
     /// Hears the nodes until it is decided.
-    async fn vote(&self, limit: Duration) -> Ballot {
+    async fn vote(&self, limit: Duration, written: &Token) -> Ballot {
         let fencing = self.group.config.locking.fencing;
         let proposed = fencing.then(|| fence::propose(self.group.clock().now()));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
@@ -145,7 +177,7 @@ impl<'a> Claim<'a> {
             asked.push(Box::pin(async move {
                 (
                     place,
-                    Heard::Vote(self.ask(place, node, limit, proposed).await),
+                    Heard::Vote(self.ask(place, node, limit, (written, proposed)).await),
                 )
             }));
         }
@@ -154,12 +186,17 @@ impl<'a> Claim<'a> {
         while let Some((place, heard)) = stragglers.or(asked.next()).await {
             match ballot.take_in(place, heard) {
                 Next::Listen => {}
+                // What a node that would not be waited for counts up could not be counted down.
+                Next::Settled if ballot.standing() == Standing::Failed && self.enters_again() => {}
                 Next::Settled => stragglers.decided(),
                 Next::Raise { to, nodes } => {
                     for place in nodes {
                         let node = &self.group.each()[place];
                         asked.push(Box::pin(async move {
-                            (place, Heard::Raised(self.raise(node, limit, to).await))
+                            (
+                                place,
+                                Heard::Raised(self.raise(node, limit, written, to).await),
+                            )
                         }));
                     }
                 }
@@ -168,7 +205,13 @@ impl<'a> Claim<'a> {
         ballot
     }
 
-    async fn ask(&self, place: usize, node: &Node, limit: Duration, fence: Option<u64>) -> Vote {
+    async fn ask(
+        &self,
+        place: usize,
+        node: &Node,
+        limit: Duration,
+        (written, fence): (&Token, Option<u64>),
+    ) -> Vote {
         let want = &*self.want;
         if self.unsure.contains(&place) {
             let reason = "a release with this token is still on its way there".to_owned();
@@ -176,8 +219,9 @@ impl<'a> Claim<'a> {
         }
         let bid = Bid {
             key: &want.key,
-            token: &want.token,
+            token: written,
             ttl: want.ttl,
+            wait: self.wait,
             fence,
             brought: want.brought,
         };
@@ -191,13 +235,19 @@ impl<'a> Claim<'a> {
         taking.await.unwrap_or_else(Vote::Missed)
     }
 
-    async fn raise(&self, node: &Node, limit: Duration, to: u64) -> Result<u64, Missed> {
+    async fn raise(
+        &self,
+        node: &Node,
+        limit: Duration,
+        written: &Token,
+        to: u64,
+    ) -> Result<u64, Missed> {
         let want = &*self.want;
         let raise = node.act(limit, |mut line| async move {
             RAISE
                 .key(want.key.as_bytes())
                 .key(fence::key(&want.key))
-                .arg(want.token.expose())
+                .arg(written.expose())
                 .arg(to)
                 .arg(millis(fence::REMEMBERED))
                 .invoke_async(&mut line.connection)
@@ -206,70 +256,28 @@ impl<'a> Claim<'a> {
         raise.await
     }
 
-    /// Releases at once where the node answers; the others are left to the background. Tells where it was done.
-    async fn withdraw(&mut self, ballot: &Ballot) -> BTreeSet<usize> {
-        let want = &*self.want;
-        let doubtful = &self.doubtful;
-        let is_ours = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { .. }));
-        let ours = self
-            .nodes()
-            .filter(|(place, _)| is_ours(place) && doubtful.contains(place));
-        let releases =
-            ours.map(|(place, node)| async move { (place, withdraw(&node, want).await) });
-        let released = futures::future::join_all(releases).await;
-        let is_gone =
-            |told: &Result<Told, Missed>| matches!(told, Ok(_) | Err(Missed::Refused { .. }));
-        let gone: BTreeSet<usize> = released
-            .iter()
-            .filter(|(_, told)| is_gone(told))
-            .map(|(place, _)| *place)
-            .collect();
-        let is_unsure =
-            |told: &Result<Told, Missed>| matches!(told, Err(Missed::Unanswered { .. }));
-        let unsure = released.iter().filter(|(_, told)| is_unsure(told));
-        self.unsure.extend(unsure.map(|(place, _)| *place));
-        self.doubtful.retain(|place| !gone.contains(place));
-        released
-            .into_iter()
-            .filter(|(_, told)| told.is_ok())
-            .map(|(place, _)| place)
-            .collect()
-    }
-
-    /// Leaves to the background what may be left. A token that was brought along may be brought again meanwhile: what it
-    /// has ends with its lease.
-    fn let_go(&mut self) {
-        let doubtful = std::mem::take(&mut self.doubtful);
-        if doubtful.is_empty() || self.want.brought {
-            return;
-        }
-        let nodes: Vec<Arc<Node>> = self
-            .nodes()
-            .filter(|(place, _)| doubtful.contains(place))
-            .map(|(_, node)| node)
-            .collect();
-        let (want, stop) = (Want::clone(&self.want), self.group.stop().clone());
-        release_later(nodes, want, self.lease_ends, stop);
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
         self.group.each().iter().cloned().enumerate()
     }
 
     fn attempt(
         &self,
         ballot: &Ballot,
-        released: &BTreeSet<usize>,
-        end: End,
-        fence: Option<u64>,
+        undone: &Undone,
+        (end, fence, token): (End, Option<u64>, Option<Token>),
     ) -> Attempt {
         let has_won = matches!(end, End::Won(_));
         let outcome = |place: usize| match &ballot.votes()[place] {
             Some(Vote::Ours { .. }) if has_won => ActOutcome::Acquired,
-            Some(Vote::Ours { .. }) if released.contains(&place) => ActOutcome::Released,
-            Some(Vote::Ours { .. }) => ActOutcome::Failed {
-                reason: "acquired, and not known to be released: it ends with its lease".to_owned(),
-            },
+            Some(Vote::Ours { .. }) => {
+                undone
+                    .get(&place)
+                    .cloned()
+                    .unwrap_or_else(|| ActOutcome::Failed {
+                        reason: "acquired, and not known to be released: it ends with its lease"
+                            .to_owned(),
+                    })
+            }
             Some(Vote::Theirs(seen)) => ActOutcome::OtherOwner {
                 owner: seen.as_ref().map(|(owner, _)| owner.clone()),
             },
@@ -291,13 +299,7 @@ impl<'a> Claim<'a> {
             nodes,
             end,
             fence,
-            token: self.changed_token(),
+            token,
         }
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.let_go();
     }
 }

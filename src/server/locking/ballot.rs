@@ -229,6 +229,19 @@ impl Ballot {
         };
         self.votes.iter().filter(may_be).count() >= self.quorum()
     }
+
+    /// The nodes in whose queue the one who tried may stand, where the layout has one: a node that gave the lock took it
+    /// out of its queue, one that did not put it in. `before` are those where an earlier try may have put it in.
+    pub fn queued(&self, before: &impl Fn(usize) -> bool) -> Vec<usize> {
+        let may_be = |node: &usize| match &self.votes[*node] {
+            Some(Vote::Theirs(_) | Vote::Missed(Missed::Unanswered { .. })) | None => true,
+            Some(Vote::Ours { .. } | Vote::Absent) => false,
+            Some(
+                Vote::WrongType(_) | Vote::Missed(Missed::NotAsked { .. } | Missed::Refused { .. }),
+            ) => before(*node),
+        };
+        (0..self.votes.len()).filter(may_be).collect()
+    }
 }
 
 #[cfg(test)]

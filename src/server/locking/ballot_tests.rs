@@ -147,3 +147,15 @@ fn from_an_owner_that_may_rely_on_its_lock_nothing_is_taken_back() {
     assert_eq!(left([theirs(), missed(), ours(false)]), BTreeSet::from([2]));
     assert_eq!(left([theirs(), theirs(), ours(true)]), BTreeSet::from([2]));
 }
+
+#[test]
+fn who_did_not_get_the_lock_may_stand_in_the_nodes_queue() {
+    let mut ballot = Ballot::new(5);
+    ballot.hear(0, ours(1));
+    ballot.hear(1, Vote::Theirs(None));
+    let reason = String::new;
+    ballot.hear(2, Vote::Missed(Missed::Unanswered { reason: reason() }));
+    ballot.hear(3, Vote::Missed(Missed::NotAsked { reason: reason() }));
+    assert_eq!(ballot.queued(&|_| false), [1, 2, 4]);
+    assert_eq!(ballot.queued(&|_| true), [1, 2, 3, 4]);
+}

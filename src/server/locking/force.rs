@@ -2,13 +2,15 @@
 
 use redis::RedisResult;
 
+use super::layouts::release_from;
 use super::owners::{Proof, outcome, proof};
 use crate::domain::{ActOutcome, Fingerprint, LockKey, NodeAct, Owner};
+use crate::server::clock::Clock;
 use crate::server::formats;
 use crate::server::nodes::Group;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::look::look_closely;
-use crate::server::nodes::scripts::{RELEASE, RELEASE_REDISSON, Told};
+use crate::server::nodes::scripts::{RELEASE, Told};
 use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
 
@@ -62,7 +64,7 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
             let outcome = match found {
                 Found::ThatOwner(proof) => {
                     let releasing = node.act(limit, |line| async move {
-                        release_there(line, key, &proof).await
+                        release_there(line, node.clock(), key, &proof).await
                     });
                     let now = node.clock().now();
                     outcome(&releasing.await, ActOutcome::Released, key, now)
@@ -84,6 +86,7 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
         ActOutcome::Acquired
         | ActOutcome::Extended
         | ActOutcome::Released
+        | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
         | ActOutcome::Pending
         | ActOutcome::Failed { .. } => None,
@@ -105,7 +108,12 @@ fn compare(sighting: &Sighting, fingerprint: &Fingerprint, by_operator: bool) ->
     }
 }
 
-async fn release_there(mut line: Line, key: &LockKey, proof: &Proof) -> RedisResult<Told> {
+async fn release_there(
+    mut line: Line,
+    clock: &Clock,
+    key: &LockKey,
+    proof: &Proof,
+) -> RedisResult<Told> {
     match proof {
         Proof::Value(value) => {
             RELEASE
@@ -114,42 +122,6 @@ async fn release_there(mut line: Line, key: &LockKey, proof: &Proof) -> RedisRes
                 .invoke_async(&mut line.connection)
                 .await
         }
-        Proof::RedissonField(field) => {
-            let mut script = RELEASE_REDISSON.key(key.as_bytes());
-            script
-                .arg(field)
-                .arg(redisson_channel(key))
-                .invoke_async(&mut line.connection)
-                .await
-        }
-    }
-}
-
-/// The channel that waiters of a Redisson lock listen to: `RedissonObject.prefixName` puts the name into braces, so that
-/// both are served by the same node of a cluster, unless the name has braces of its own.
-fn redisson_channel(key: &LockKey) -> Vec<u8> {
-    let name = key.as_bytes();
-    let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
-        (b"", b"")
-    } else {
-        (b"{", b"}")
-    };
-    [b"redisson_lock__channel:", open, name, close].concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn redissons_channel_carries_the_name_in_braces() {
-        assert_eq!(
-            redisson_channel(&"order:42".into()),
-            b"redisson_lock__channel:{order:42}"
-        );
-        assert_eq!(
-            redisson_channel(&"order:{42}".into()),
-            b"redisson_lock__channel:order:{42}"
-        );
+        Proof::RedissonField(field) => release_from(line, clock, key, field).await,
     }
 }

@@ -7,22 +7,18 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::acquire::Want;
 use super::ballot::{Ballot, Standing, Vote};
 use super::end::end_of_extend;
-use super::layouts::Layout;
+use super::layouts::{Layout, Request};
 use super::owners::{found_there, outcome};
 use super::stragglers::Stragglers;
-use super::tidy::release_later;
+use super::tidy::{Errand, Task};
 use super::{Attempt, Token};
 use crate::domain::{ActOutcome, LockKey, NodeAct, Timestamp, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
-
-/// For how long a node that could not be asked is told of a release, once it comes back; then the lease has to do.
-const TELL_LATER: Duration = Duration::from_mins(5);
 
 /// What the nodes told so far, in the order of the configuration.
 type Answers = Vec<Option<Result<Told, Missed>>>;
@@ -33,12 +29,14 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let limit = group.config.limit_per_node(ttl);
     let layout = Layout::of_token(token);
     let now = group.clock().now();
+    let written = layout.written(token, ttl, now);
+    let tokens = (token, written.as_ref().unwrap_or(token));
     let mut ballot = Ballot::new(group.each().len());
     let answers = ask(
         group,
         |node| async move {
             let extend = node.act(limit, |line| async move {
-                layout.extend(line, key, token, ttl).await
+                layout.extend(line, key, tokens, ttl).await
             });
             extend.await
         },
@@ -53,30 +51,48 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         end: end_of_extend(&ballot, validity, now),
         nodes: acts(group, &answers, &ActOutcome::Extended, key),
         fence: None,
-        token: None,
+        token: written.filter(|_| answers.contains(&Some(Ok(Told::Rewritten)))),
     }
 }
 
-/// Releases the lock on every node where the token is the owner's. A node that could not be asked is told later.
+/// Releases the lock on every node where the token is the owner's; where entries count, one of them. A node that could not
+/// be asked is told later.
 pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct> {
-    let layout = Layout::of_token(token);
-    let mut done = 0;
+    let errand = Errand {
+        layout: Layout::of_token(token),
+        key: key.clone(),
+        token: token.clone(),
+        task: Task::Release(Request::new()),
+    };
+    let (mut free, mut held) = (0, 0);
     let answers = ask(
         group,
-        |node| async move {
-            let release = node.act(node.command_timeout(), |line| async move {
-                layout.release(line, key, token).await
-            });
-            release.await
-        },
+        |node| errand.run(node, node.command_timeout()),
         |_, told| {
-            done += usize::from(matches!(told, Ok(Told::Done)));
-            done >= group.quorum()
+            free += usize::from(matches!(told, Ok(Told::Done)));
+            held += usize::from(matches!(told, Ok(Told::HeldStill { .. })));
+            free.max(held) >= group.quorum()
         },
     )
     .await;
-    tell_later(group, &answers, key, token, layout);
-    acts(group, &answers, &ActOutcome::Released, key)
+    let acts = acts(group, &answers, &ActOutcome::Released, key);
+    tell_later(group, &answers, errand);
+    acts
+}
+
+/// How often the owner holds a lock still after a release, if it does: so often on a whole quorum.
+pub fn holds_left(acts: &[NodeAct]) -> Option<u32> {
+    let mut holds: Vec<u32> = acts
+        .iter()
+        .filter_map(|act| {
+            let ActOutcome::Holds { holds } = act.outcome else {
+                return None;
+            };
+            Some(holds)
+        })
+        .collect();
+    holds.sort_unstable_by(|a, b| b.cmp(a));
+    holds.get(quorum::majority(acts.len()) - 1).copied()
 }
 
 /// Asks all nodes at once, until all have answered or `is_decided`. What was sent to the others is on its way.
@@ -105,7 +121,7 @@ where
 }
 
 /// A lock that was released on a quorum is free; what is left of it elsewhere is cleared away when the node can be asked.
-fn tell_later(group: &Group, answers: &Answers, key: &LockKey, token: &Token, layout: Layout) {
+fn tell_later(group: &Group, answers: &Answers, errand: Errand) {
     let missed = |answer: &Option<Result<Told, Missed>>| {
         matches!(
             answer,
@@ -119,27 +135,15 @@ fn tell_later(group: &Group, answers: &Answers, key: &LockKey, token: &Token, la
         .filter(|(_, answer)| missed(answer))
         .map(|(node, _)| Arc::clone(node))
         .collect();
-    if nodes.is_empty() || !layout.withdraws_what_it_releases() {
-        return;
+    if !nodes.is_empty() {
+        let until = Instant::now() + errand.layout.told_later();
+        errand.run_later(nodes, until, group.stop());
     }
-    let want = Want {
-        layout,
-        key: key.clone(),
-        token: token.clone(),
-        ttl: TELL_LATER,
-        brought: true,
-    };
-    release_later(
-        nodes,
-        want,
-        Instant::now() + TELL_LATER,
-        group.stop().clone(),
-    );
 }
 
 fn vote(told: &Result<Told, Missed>, key: &LockKey, now: Timestamp) -> Vote {
     match told {
-        Ok(Told::Done) => Vote::Ours {
+        Ok(Told::Done | Told::HeldStill { .. } | Told::Rewritten) => Vote::Ours {
             again: true,
             fence: None,
         },
@@ -165,4 +169,26 @@ fn acts(group: &Group, answers: &Answers, done: &ActOutcome, key: &LockKey) -> V
             },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_holds_a_lock_as_often_as_a_whole_quorum_says() {
+        let act = |holds: &u32| NodeAct {
+            node: "a".to_owned(),
+            outcome: match *holds {
+                0 => ActOutcome::Released,
+                holds => ActOutcome::Holds { holds },
+            },
+        };
+        let left = |holds: &[u32]| holds_left(&holds.iter().map(act).collect::<Vec<_>>());
+        assert_eq!(left(&[1]), Some(1));
+        assert_eq!(left(&[0]), None);
+        assert_eq!(left(&[2, 1, 3]), Some(2));
+        assert_eq!(left(&[2, 0, 1]), Some(1));
+        assert_eq!(left(&[2, 0, 0]), None);
+    }
 }

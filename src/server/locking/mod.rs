@@ -17,6 +17,7 @@ mod stragglers;
 mod tidy;
 mod together;
 mod token;
+mod undo;
 pub mod wait;
 
 use std::time::Duration;
@@ -24,7 +25,7 @@ use std::time::Duration;
 pub use acquire::{Claim, Want, acquire};
 pub use end::{end, end_of_extend};
 pub use force::{Forced, force_release};
-pub use hold::{extend, release};
+pub use hold::{extend, holds_left, release};
 pub use layouts::Layout;
 pub use token::Token;
 pub use wait::acquire_within;

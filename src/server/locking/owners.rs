@@ -91,7 +91,8 @@ pub fn outcome(
     now: Timestamp,
 ) -> ActOutcome {
     match told {
-        Ok(Told::Done) => done,
+        Ok(Told::Done | Told::Rewritten) => done,
+        Ok(Told::HeldStill { holds }) => ActOutcome::Holds { holds: *holds },
         Ok(Told::NotThere) => ActOutcome::NotHeld,
         Ok(Told::OtherOwner { value, pttl }) => ActOutcome::OtherOwner {
             owner: found_there(key, value.clone(), *pttl, now).map(|(owner, _)| owner),
@@ -111,7 +112,7 @@ pub fn failure(missed: &Missed, done: &ActOutcome) -> String {
             let maybe = match done {
                 ActOutcome::Acquired => "it may have been acquired",
                 ActOutcome::Extended => "it may have been extended",
-                ActOutcome::Released => "it may have been released",
+                ActOutcome::Released | ActOutcome::Holds { .. } => "it may have been released",
                 ActOutcome::NotHeld
                 | ActOutcome::OtherOwner { .. }
                 | ActOutcome::Pending

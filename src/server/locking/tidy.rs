@@ -1,14 +1,17 @@
-//! Clears away what a failed attempt may have left behind, on nodes that did not answer in time.
+//! What nodes that did not answer in time are told in the background: to clear away what a failed attempt may have left, or
+//! to release what was released elsewhere.
 
-use std::sync::Arc;
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::acquire::Want;
+use super::Token;
+use super::layouts::{Layout, Request};
+use crate::domain::LockKey;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
@@ -23,50 +26,161 @@ const DENIALS: u32 = 6;
 /// those beyond end with their leases.
 static AT_ONCE: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(10_000)));
 
-/// Takes back what a failed acquire may have left on one node.
-pub async fn withdraw(node: &Node, want: &Want) -> Result<Told, Missed> {
-    let withdraw = node.act(node.command_timeout(), |line| async move {
-        want.layout.withdraw(line, &want.key, &want.token).await
-    });
-    withdraw.await
+/// Something that a node is told, again and again if need be.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// How the lock is written.
+    pub layout: Layout,
+    /// The lock.
+    pub key: LockKey,
+    /// Whose it is.
+    pub token: Token,
+    /// What is to be done.
+    pub task: Task,
 }
 
-/// Goes on withdrawing in the background until the node says it is done, or the lease has ended by itself.
-pub fn release_later(
-    nodes: Vec<Arc<Node>>,
-    want: Want,
-    lease_ends: Instant,
-    stop: CancellationToken,
-) {
-    // A guard may be dropped when the runtime is already gone; then the lease has to do.
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-        return;
-    };
-    let want = Arc::new(want);
-    for node in nodes {
-        let Ok(place) = Arc::clone(&AT_ONCE).try_acquire_owned() else {
+/// What is to be done on a node. To do it twice is to do it once.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Take back whatever an acquire that failed may have left, for one who waited this long in line.
+    Withdraw(Duration),
+    /// Leave the queue, for one who waited this long.
+    Leave(Duration),
+    /// Release, as the owner asked.
+    Release(Request),
+}
+
+impl Errand {
+    /// Tells a node once.
+    pub async fn run(&self, node: &Node, limit: Duration) -> Result<Told, Missed> {
+        let (layout, key, token) = (self.layout, &self.key, &self.token);
+        let telling = node.act(limit, |line| async move {
+            let clock = node.clock();
+            match &self.task {
+                Task::Withdraw(waited) => layout.withdraw(line, clock, key, token, *waited).await,
+                Task::Leave(waited) => layout.leave(line, clock, key, token, *waited).await,
+                Task::Release(request) => layout.release(line, clock, key, token, request).await,
+            }
+        });
+        telling.await
+    }
+
+    /// Goes on telling these nodes in the background until they say that it is done, `until` is over, or it is called off.
+    pub fn run_later(self, nodes: Vec<Arc<Node>>, until: Instant, stop: &CancellationToken) {
+        // A guard may be dropped when the runtime is already gone; then the lease has to do.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let (want, stop) = (Arc::clone(&want), stop.clone());
-        runtime.spawn(async move {
-            let until_the_lease_ends = timeout_at(lease_ends, until_withdrawn(&node, &want));
-            let _ended = stop.run_until_cancelled(until_the_lease_ends).await;
-            drop(place);
-        });
+        let errand = Arc::new(self);
+        for node in nodes {
+            let Ok(place) = Arc::clone(&AT_ONCE).try_acquire_owned() else {
+                return;
+            };
+            let (errand, stop) = (Arc::clone(&errand), stop.clone());
+            let under_way = UnderWay::begin(&errand);
+            runtime.spawn(async move {
+                let telling = timeout_at(until, until_done(&node, &errand));
+                let called_off = under_way.called_off.clone();
+                let telling = called_off.run_until_cancelled(telling);
+                let _ended = stop.run_until_cancelled(telling).await;
+                drop((place, under_way));
+            });
+        }
     }
 }
 
-async fn until_withdrawn(node: &Node, want: &Want) {
+async fn until_done(node: &Node, errand: &Errand) {
     let (mut pause, mut denials) = (PAUSES.0, 0);
     while denials < DENIALS {
         node.until_up().await;
-        match withdraw(node, want).await {
-            Ok(Told::Done) | Err(Missed::Refused { .. }) => return,
+        match errand.run(node, node.command_timeout()).await {
+            Ok(Told::Done | Told::HeldStill { .. } | Told::Rewritten)
+            | Err(Missed::Refused { .. }) => return,
             // Not there may also mean not there yet: what was sent over the lost connection can arrive late.
             Ok(Told::NotThere | Told::OtherOwner { .. } | Told::WrongType { .. }) => denials += 1,
             Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }) => {}
         }
         sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
         pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// Whoever takes a lock again with a token that it had before wants to keep it: nobody is told any more to take it from it.
+/// What is left of the earlier hold ends with its lease.
+pub fn call_off(key: &LockKey, token: &Token) {
+    if let Some((called_off, _)) = errands().remove(&(key.clone(), token.clone())) {
+        called_off.cancel();
+    }
+}
+
+type Errands = HashMap<(LockKey, Token), (CancellationToken, usize)>;
+
+fn errands() -> MutexGuard<'static, Errands> {
+    static ERRANDS: LazyLock<Mutex<Errands>> = LazyLock::new(Mutex::default);
+    ERRANDS.lock().expect("nobody panics while holding it")
+}
+
+/// One that is being run, until it is dropped.
+struct UnderWay {
+    lock: (LockKey, Token),
+    called_off: CancellationToken,
+}
+
+impl UnderWay {
+    fn begin(errand: &Errand) -> Self {
+        let lock = (errand.key.clone(), errand.token.clone());
+        let mut errands = errands();
+        let (called_off, running) = errands.entry(lock.clone()).or_default();
+        *running += 1;
+        let called_off = called_off.clone();
+        Self { lock, called_off }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut errands = errands();
+        // What was called off is in the list no more, and what is there under its name is another.
+        if self.called_off.is_cancelled() {
+            return;
+        }
+        if let Some((_, running)) = errands.get_mut(&self.lock) {
+            *running -= 1;
+            if *running == 0 {
+                errands.remove(&self.lock);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_takes_a_lock_again_calls_off_what_was_to_be_told_before_and_nothing_after() {
+        let errand = |token: &str| Errand {
+            layout: Layout::Plain,
+            key: "lock:called-off".into(),
+            token: Token::from_bytes(token),
+            task: Task::Release(Request::new()),
+        };
+        let (mine, other) = (errand("mine"), errand("other"));
+        let (one, two) = (UnderWay::begin(&mine), UnderWay::begin(&mine));
+        let others = UnderWay::begin(&other);
+        call_off(&mine.key, &mine.token);
+        assert!(one.called_off.is_cancelled() && two.called_off.is_cancelled());
+        assert!(!others.called_off.is_cancelled());
+
+        let later = UnderWay::begin(&mine);
+        drop((one, two, others));
+        assert!(!later.called_off.is_cancelled());
+        let is_listed = |errand: &Errand| {
+            let lock = (errand.key.clone(), errand.token.clone());
+            errands().contains_key(&lock)
+        };
+        assert!(is_listed(&mine) && !is_listed(&other));
+        drop(later);
+        assert!(!is_listed(&mine));
     }
 }

@@ -101,7 +101,8 @@ impl Drop for UnderWay<'_> {
 
 /// What one's try means for another: what was acquired is somebody else's, what was released is not there.
 fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
-    let owner = want.layout.owner(&want.key, &want.token, want.ttl, now);
+    let token = attempt.token.as_ref().unwrap_or(&want.token);
+    let owner = want.layout.owner(&want.key, token, want.ttl, now);
     let outcome = |act: &NodeAct| NodeAct {
         node: act.node.clone(),
         outcome: match &act.outcome {

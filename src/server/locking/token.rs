@@ -10,7 +10,7 @@ const LONGEST_LABEL: usize = 64;
 /// The secret with which an owner extends and releases. Its `Debug` shows nothing.
 ///
 /// Take a fresh one for every acquire: what is left of a failed attempt is cleared away by its token.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Vec<u8>);
 
 impl Token {

@@ -88,6 +88,17 @@ impl Place {
         first.is_some_and(|first| Arc::ptr_eq(first, &self.turn))
     }
 
+    /// How many times as long as the first one waits between tries. Whoever came before is first on the nodes as well, as a
+    /// rule; among those who came at the same moment it may be another.
+    fn patience(&self) -> u32 {
+        let is_this = |place: &Arc<Notify>| Arc::ptr_eq(place, &self.turn);
+        let queues = self.queues.queues();
+        let before = queues
+            .get(&self.key)
+            .and_then(|queue| queue.places.iter().take(20).position(is_this));
+        before.map_or(20, |before| u32::try_from(before + 1).unwrap_or(20))
+    }
+
     fn latest(&self) -> Option<Attempt> {
         let queues = self.queues.queues();
         queues.get(&self.key).and_then(|queue| queue.latest.clone())
@@ -122,10 +133,12 @@ impl Drop for Place {
 /// Takes a lock as soon as it can be had, until `wait` is over.
 ///
 /// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
+/// Where the nodes have a queue, each stands in that by itself.
 pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
     let deadline = Instant::now() + wait;
-    let mut claim = Claim::new(group, want);
-    while !place.is_first() {
+    let mut claim = Claim::waiting(group, want, wait);
+    let in_turn = !claim.stands_in_line();
+    while in_turn && !place.is_first() {
         if timeout_at(deadline, place.turn.notified()).await.is_err() {
             match place.latest() {
                 Some(latest) => return latest,
@@ -136,22 +149,29 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
     }
     let mut pause = PAUSES.0;
     loop {
-        let now = group.clock().now();
-        let attempt = place.queues.tries.attempt(&mut claim, now).await;
-        let lease_ms = match &attempt.end {
-            End::Won(_) | End::WrongType(_) => return attempt,
-            End::Taken { lease_ms, .. } => *lease_ms,
-            End::NotHeld | End::NoQuorum => None,
+        let attempt = if in_turn {
+            let now = group.clock().now();
+            place.queues.tries.attempt(&mut claim, now).await
+        } else {
+            claim.try_once().await
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let lease_ms = match &attempt.end {
+            End::Won(_) => return attempt,
+            End::WrongType(_) => None,
+            _ if left.is_zero() => None,
+            End::Taken { lease_ms, .. } => Some(*lease_ms),
+            End::NotHeld | End::NoQuorum => Some(None),
+        };
+        let Some(lease_ms) = lease_ms else {
+            claim.leave().await;
             return attempt;
-        }
+        };
         place.tell_latest(&attempt);
         // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
         // is worth coming back for.
         let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
-        let pause_now = pause
+        let pause_now = (pause * place.patience())
             .mul_f64(rand::random_range(0.3..1.0))
             .min(lease)
             .min(left);

@@ -62,6 +62,10 @@ pub struct Extended {
     pub validity_ms: u64,
     /// Until when that is.
     pub expires_at: Timestamp,
+    /// (`legacy-timestamp` only) the token as the lock shows it now, and so the one whose fingerprint everybody sees. The one
+    /// before goes on working.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// What happened on each node.
     pub nodes: Vec<NodeAct>,
 }
@@ -90,13 +94,19 @@ impl Operations {
             return Err(impossible(
                 "format",
                 format!(
-                    "{} cannot be acquired from here; `plain` can",
+                    "{} cannot be acquired from here; `plain`, `redisson`, `redisson-fair` and `legacy-timestamp` can",
                     request.format
                 ),
             ));
         };
         let token = match &request.token {
-            Some(token) => check_token(token)?,
+            Some(token) => {
+                let token = check_token(token)?;
+                if let Some(objection) = layout.objection(&token) {
+                    return Err(impossible("token", objection.to_owned()));
+                }
+                token
+            }
             None => layout.mint(if label.is_empty() { "console" } else { label }),
         };
         let mut want = Want {
@@ -106,23 +116,22 @@ impl Operations {
             ttl,
             brought: request.token.is_some(),
         };
-        let owner = want.token.fingerprint();
-        let place = self.place_to_keep(id, request, &owner)?;
+        let place = self.place_to_keep(id, request, &Layout::name_of_hold(&want.token))?;
         let attempt = self.attempt(&group, id, &want, wait).await;
         let fencing_token = attempt.fence;
         if let Some(written) = &attempt.token {
             want.token = written.clone();
         }
-        let owner = want.token.fingerprint();
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
-        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %owner, "acquired");
+        let fingerprint = want.token.fingerprint();
+        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
         let won = Won::new(id, request, &want, validity, &nodes);
         self.keep(&group, &won, place);
         self.index().look_soon(id);
         Ok(Acquired {
-            token: String::from_utf8_lossy(want.token.expose()).into_owned(),
-            fingerprint: owner,
+            token: text(&want.token),
+            fingerprint,
             fencing_token,
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
@@ -159,36 +168,42 @@ impl Operations {
         let token = check_token(token)?;
         let ttl = check_ttl(&group, ttl_ms)?;
         let attempt = locking::extend(&group, &id.key, &token, ttl).await;
+        let written = attempt.token.as_ref().map(text);
         let (validity, nodes) =
             won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "extended");
-        if let Some(kept) = self.kept.get(id, &token.fingerprint()) {
+        if let Some(kept) = self.kept.get(id, &Layout::name_of_hold(&token)) {
             kept.extended(ttl, validity, nodes.clone());
         }
         self.index().look_soon(id);
         Ok(Extended {
             validity_ms: millis(validity),
             expires_at: self.index().now().plus(validity),
+            token: written,
             nodes,
         })
     }
 
-    /// Releases a lock with the owner's token.
+    /// Releases a lock with the owner's token: once, where it may be held more often.
     pub async fn release(&self, id: &LockId, token: &str) -> Result<Released, Fault> {
         let group = self.group_to_act_on(&id.group)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
-        let _until_it_is_released = self.kept.let_go(id, &token.fingerprint());
+        let _until_it_is_released = self.kept.let_go(id, &Layout::name_of_hold(&token));
         let nodes = locking::release(&group, &id.key, &token).await;
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };
         released(&group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
         tracing::debug!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
-        self.queues(&id.group).freed(&id.key);
+        let holds = locking::holds_left(&nodes);
+        if holds.is_none() {
+            self.queues(&id.group).freed(&id.key);
+        }
         self.index().look_soon(id);
         Ok(Released {
             nodes,
             at,
+            holds,
             seen_after: None,
         })
     }
@@ -247,7 +262,9 @@ pub(super) fn released(
     other: impl FnOnce(Vec<NodeAct>) -> Fault,
 ) -> Result<(), Fault> {
     let any = |wanted: fn(&ActOutcome) -> bool| nodes.iter().any(|node| wanted(&node.outcome));
-    if any(|outcome| matches!(outcome, ActOutcome::Released)) {
+    if any(|outcome| matches!(outcome, ActOutcome::Released))
+        || locking::holds_left(nodes).is_some()
+    {
         return Ok(());
     }
     if any(|outcome| matches!(outcome, ActOutcome::OtherOwner { .. })) {
@@ -300,6 +317,10 @@ fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
     Ok(ttl)
 }
 
+fn text(token: &Token) -> String {
+    String::from_utf8_lossy(token.expose()).into_owned()
+}
+
 fn check_token(token: &str) -> Result<Token, Fault> {
     if token.is_empty() {
         return Err(impossible("token", "is empty".into()));
@@ -322,24 +343,6 @@ pub(super) fn impossible(field: &str, detail: String) -> Fault {
 
 pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
     tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
-}
-
-pub(super) fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
-    nodes
-        .iter()
-        .map(|node| {
-            let word = match &node.outcome {
-                ActOutcome::Acquired => "acquired",
-                ActOutcome::Extended => "extended",
-                ActOutcome::Released => "released",
-                ActOutcome::NotHeld => "not-held",
-                ActOutcome::OtherOwner { .. } => "other-owner",
-                ActOutcome::Pending => "pending",
-                ActOutcome::Failed { .. } => "failed",
-            };
-            format!("{}={word}", node.node)
-        })
-        .collect()
 }
 
 /// Whether the key is one that a person can acquire from a page: not empty.

@@ -1,8 +1,8 @@
 //! Releasing somebody else's lock: the checks before, the log around it, and what the nodes showed afterwards.
 
-use super::act::{impossible, outcomes, refused, released};
+use super::act::{impossible, refused, released};
 use super::{Operations, check_key};
-use crate::domain::{Environment, Fault, Fingerprint, LockId, Released};
+use crate::domain::{ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released};
 use crate::server::locking;
 use crate::server::locking::keep::{Kept, Loss};
 
@@ -66,7 +66,28 @@ impl Operations {
         Ok(Released {
             nodes: forced.nodes,
             at,
+            holds: None,
             seen_after,
         })
     }
+}
+
+/// What happened on each node, for the log.
+fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
+    nodes
+        .iter()
+        .map(|node| {
+            let word = match &node.outcome {
+                ActOutcome::Acquired => "acquired",
+                ActOutcome::Extended => "extended",
+                ActOutcome::Released => "released",
+                ActOutcome::Holds { .. } => "holds",
+                ActOutcome::NotHeld => "not-held",
+                ActOutcome::OtherOwner { .. } => "other-owner",
+                ActOutcome::Pending => "pending",
+                ActOutcome::Failed { .. } => "failed",
+            };
+            format!("{}={word}", node.node)
+        })
+        .collect()
 }

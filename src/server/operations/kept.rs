@@ -12,13 +12,13 @@ use crate::domain::{Change, Fault, Fingerprint, Format, LockId, NodeAct};
 use crate::server::index::Index;
 use crate::server::locking::keep::{Ended, Hold, Kept, Pause, keep};
 use crate::server::locking::pace::Limits;
-use crate::server::locking::{Token, Want};
+use crate::server::locking::{Layout, Token, Want};
 use crate::server::nodes::Group;
 
 /// So many locks are kept at once.
 const MOST_KEPT: usize = 10_000;
 
-/// The locks that are kept, by lock and owner.
+/// The locks that are kept, by lock and hold.
 #[derive(Clone)]
 pub(super) struct KeptLocks {
     locks: Arc<Mutex<HashMap<Name, Entered>>>,
@@ -231,24 +231,30 @@ impl Operations {
         if place.is_none() && !won.want.brought {
             return;
         }
-        let name = (won.id.clone(), won.want.token.fingerprint());
+        let name = (won.id.clone(), Layout::name_of_hold(&won.want.token));
         let Some((kept, place)) = self.kept.begin(group, won, &name, place) else {
             return;
         };
         let (locks, index, label) = (self.kept.clone(), self.index().clone(), won.label());
+        let owner = won.want.token.fingerprint();
         tokio::spawn(async move {
             let ended = kept.ended().await;
             locks.forget(&name, &kept);
             drop(place);
             if let Ended::Lost(loss) = ended {
-                tell_lost(&index, name, label, loss.to_string()).await;
+                tell_lost(&index, (name.0, owner), label, loss.to_string()).await;
             }
         });
     }
 }
 
 /// Everybody who watches hears that a lock was lost.
-async fn tell_lost(index: &Index, (id, fingerprint): Name, label: Option<String>, why: String) {
+async fn tell_lost(
+    index: &Index,
+    (id, fingerprint): (LockId, Fingerprint),
+    label: Option<String>,
+    why: String,
+) {
     tracing::warn!(act = "keep", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "lost: {why}");
     index.look_soon(&id);
     let at = index.now();

@@ -8,6 +8,7 @@ use super::act::check_typed_key;
 use super::{AcquireRequest, Operations, millis};
 use crate::domain::{Fault, LockId, Mine, Released};
 use crate::server::locking::keep::{Ended, Keeping, Kept};
+use crate::server::locking::{Layout, Token};
 
 /// An expired lock stays listed for this long, so that its owner sees what became of it.
 const REMEMBER_EXPIRED: Duration = Duration::from_mins(10);
@@ -88,8 +89,9 @@ impl Operations {
     pub async fn acquire_mine(&self, id: LockId, request: &AcquireRequest) -> Result<Mine, Fault> {
         check_typed_key(&id.key)?;
         let acquired = self.acquire(&id, request).await?;
+        let token = Token::from_bytes(acquired.token.as_bytes());
         let hold = Hold {
-            kept: self.kept.get(&id, &acquired.fingerprint),
+            kept: self.kept.get(&id, &Layout::name_of_hold(&token)),
             mine: Mine {
                 id: id.clone(),
                 fingerprint: acquired.fingerprint,
@@ -122,6 +124,10 @@ impl Operations {
         hold.mine.ttl_ms = ttl_ms;
         hold.mine.expires_at = extended.expires_at;
         hold.mine.nodes = extended.nodes;
+        if let Some(token) = extended.token {
+            hold.mine.fingerprint = Token::from_bytes(token.as_bytes()).fingerprint();
+            hold.token = token;
+        }
         hold.mine.extensions += 1;
         // It was given up, and is still ours after all: but nothing renews it any more.
         if let Some(given_up) = hold.kept.take_if(|kept| !kept.is_going_on()) {
@@ -136,7 +142,7 @@ impl Operations {
         let end = self.release(id, &hold.token).await;
         if matches!(
             end,
-            Ok(_) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
+            Ok(Released { holds: None, .. }) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
         ) {
             self.held.holds().remove(id);
         }

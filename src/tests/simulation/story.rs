@@ -205,7 +205,7 @@ async fn extend(me: &Me, held: &mut Held) {
 
 fn vote(told: Result<Told, Missed>) -> Vote {
     match told {
-        Ok(Told::Done) => Vote::Ours {
+        Ok(Told::Done | Told::HeldStill { .. } | Told::Rewritten) => Vote::Ours {
             again: true,
             fence: None,
         },

@@ -8,6 +8,7 @@ pub mod ours;
 pub mod programs;
 pub mod proxy;
 pub mod redis_nodes;
+pub mod redisson;
 pub mod sections;
 pub mod storm;
 pub mod witness;

@@ -34,6 +34,8 @@ pub fn words(outcome: &ActOutcome) -> String {
         ActOutcome::Acquired => "acquired".to_owned(),
         ActOutcome::Extended => "extended".to_owned(),
         ActOutcome::Released => "released".to_owned(),
+        ActOutcome::Holds { holds: 1 } => "released once, held once more".to_owned(),
+        ActOutcome::Holds { holds } => format!("released once, held {holds} times more"),
         ActOutcome::NotHeld => "was not there".to_owned(),
         ActOutcome::OtherOwner { owner: Some(owner) } => {
             format!("another owner, not touched: {}", owner.name())
@@ -47,7 +49,7 @@ pub fn words(outcome: &ActOutcome) -> String {
 fn tone(outcome: &ActOutcome) -> Tone {
     match outcome {
         ActOutcome::Acquired | ActOutcome::Extended | ActOutcome::Released => Tone::Good,
-        ActOutcome::NotHeld => Tone::Plain,
+        ActOutcome::NotHeld | ActOutcome::Holds { .. } => Tone::Plain,
         ActOutcome::OtherOwner { .. } => Tone::Warn,
         ActOutcome::Pending => Tone::Unsure,
         ActOutcome::Failed { .. } => Tone::Alarm,

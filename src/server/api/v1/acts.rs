@@ -92,8 +92,11 @@ pub struct ForceReleaseBody {
 /// What a release came to.
 #[derive(Serialize, ToSchema)]
 pub struct ReleasedBody {
-    /// `released`.
+    /// `released`; or `holds`, where a Redisson lock had been entered more than once: its owner holds it still.
     outcome: &'static str,
+    /// How often the owner holds it still; absent where it is free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<u32>,
     /// What happened on each node.
     nodes: Vec<NodeAct>,
     /// When.
@@ -106,7 +109,8 @@ pub struct ReleasedBody {
 impl ReleasedBody {
     fn of(released: Released, seen_after: Option<Vec<NodeAnswer>>) -> Json<Self> {
         Json(Self {
-            outcome: "released",
+            outcome: released.outcome(),
+            holds: released.holds,
             nodes: released.nodes,
             at: released.at,
             seen_after,

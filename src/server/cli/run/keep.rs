@@ -101,6 +101,7 @@ impl Trouble {
                     ActOutcome::Acquired
                     | ActOutcome::Extended
                     | ActOutcome::Released
+                    | ActOutcome::Holds { .. }
                     | ActOutcome::NotHeld
                     | ActOutcome::Pending
                     | ActOutcome::Failed { .. } => None,

@@ -1,16 +1,26 @@
 //! The layouts in which this console takes locks itself: one file each, with what a single node is told.
+//!
+//! | layout | key | token | excludes, and is excluded by |
+//! |---|---|---|---|
+//! | [`plain`] | string with a TTL | its value | most libraries |
+//! | [`redisson`] | hash with a TTL | its field | Redisson's `RLock`, node-redisson; counts entries |
+//! | [`redisson`], fair | and a queue beside it | its field | `RFairLock`, in order |
+//! | [`legacy`] | string without a TTL | its value, by its digits behind the point | `SETNX`, `GETSET` |
 
+mod legacy;
 mod plain;
+mod redisson;
 
 use std::time::Duration;
 
 pub use plain::millis;
 use redis::RedisResult;
+pub use redisson::{Request, release_from};
 
 use super::Token;
 use super::ballot::Vote;
 use super::owners::found_there;
-use crate::domain::{Format, LockKey, Owner, Timestamp};
+use crate::domain::{Fingerprint, Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::Told;
@@ -21,6 +31,12 @@ use crate::server::nodes::sighting::Value;
 pub enum Layout {
     /// `SET key token NX PX ttl`: what most libraries write.
     Plain,
+    /// Redisson's hash, which may be entered again.
+    Redisson,
+    /// The same, with the queue of those who wait.
+    RedissonFair,
+    /// A moment without a TTL.
+    Legacy,
 }
 
 /// What a node is asked for.
@@ -28,10 +44,12 @@ pub enum Layout {
 pub struct Bid<'a> {
     /// The lock.
     pub key: &'a LockKey,
-    /// Who wants it.
+    /// Who wants it: what is written.
     pub token: &'a Token,
     /// The lease.
     pub ttl: Duration,
+    /// For how long its owner-to-be waits in line; zero for one who does not.
+    pub wait: Duration,
     /// The fence proposed; nothing where fencing is off.
     pub fence: Option<u64>,
     /// The token was brought along, so the lock may be its owner's already. Otherwise it was minted for this acquire,
@@ -44,26 +62,60 @@ impl Layout {
     pub fn of(format: Format) -> Option<Self> {
         match format {
             Format::Plain => Some(Self::Plain),
+            Format::Redisson => Some(Self::Redisson),
+            Format::RedissonFair => Some(Self::RedissonFair),
+            Format::LegacyTimestamp => Some(Self::Legacy),
             Format::RedisPy
             | Format::NodeRedlock
             | Format::Redsync
             | Format::Rslock
-            | Format::Redisson
-            | Format::RedissonFair
-            | Format::ShedLock
-            | Format::LegacyTimestamp => None,
+            | Format::ShedLock => None,
         }
     }
 
-    /// The layout that a token's shape speaks for: what is tried first with it.
-    pub fn of_token(_token: &Token) -> Self {
-        Self::Plain
+    /// The layout that a token's shape speaks for: what is tried first with it. Fair and not, Redisson's locks are
+    /// extended and released alike.
+    pub fn of_token(token: &Token) -> Self {
+        if redisson::is_field(token) {
+            Self::Redisson
+        } else if legacy::is_moment(token) {
+            Self::Legacy
+        } else {
+            Self::Plain
+        }
     }
 
-    /// A fresh token for a lock of this layout.
+    /// What a hold is known by within this process, whichever of its tokens is at hand.
+    pub fn name_of_hold(token: &Token) -> Fingerprint {
+        let first = legacy::first_token(token);
+        first.as_ref().unwrap_or(token).fingerprint()
+    }
+
+    /// What a token of this layout looks like, if this is none.
+    pub fn objection(self, token: &Token) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Redisson | Self::RedissonFair => {
+                (!redisson::is_field(token)).then_some(redisson::SHAPE)
+            }
+            Self::Legacy => legacy::sign(token).is_none().then_some(legacy::SHAPE),
+        }
+    }
+
+    /// A fresh token for a lock of this layout. Only a plain one carries the label.
     pub fn mint(self, label: &str) -> Token {
         match self {
             Self::Plain => Token::mint(label),
+            Self::Redisson | Self::RedissonFair => redisson::mint(),
+            Self::Legacy => legacy::mint(),
+        }
+    }
+
+    /// The token as a node gets to see it, where the lease is a part of it.
+    pub fn written(self, token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
+        match self {
+            Self::Plain | Self::Redisson | Self::RedissonFair => None,
+            Self::Legacy => legacy::written(token, ttl, now),
         }
     }
 
@@ -71,6 +123,7 @@ impl Layout {
     pub fn mint_again(self, token: &Token) -> Token {
         match self {
             Self::Plain => token.again(),
+            Self::Redisson | Self::RedissonFair | Self::Legacy => self.mint(""),
         }
     }
 
@@ -82,17 +135,33 @@ impl Layout {
         ttl: Duration,
         now: Timestamp,
     ) -> Option<Owner> {
-        let value = match self {
-            Self::Plain => Value::Text(token.expose().to_vec()),
-        };
+        let bytes = token.expose().to_vec();
         let pttl = i64::try_from(millis(ttl)).unwrap_or(i64::MAX);
+        let (value, pttl) = match self {
+            Self::Plain => (Value::Text(bytes), pttl),
+            Self::Redisson | Self::RedissonFair => {
+                (Value::Hash(vec![(bytes, b"1".to_vec())]), pttl)
+            }
+            Self::Legacy => (Value::Text(bytes), -1),
+        };
         found_there(key, value, pttl, now).map(|(owner, _)| owner)
     }
 
-    /// Whether a release may be repeated like [`Self::withdraw`]: then nodes that could not be asked are told later.
-    pub fn withdraws_what_it_releases(self) -> bool {
+    /// Whether those who wait stand in a queue on the nodes: then each of them asks for itself, and leaves the queue.
+    pub fn queues_on_nodes(self) -> bool {
+        matches!(self, Self::RedissonFair)
+    }
+
+    /// Whether an owner that takes it again holds it more often, and has to release it as often.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Redisson | Self::RedissonFair)
+    }
+
+    /// For how long a node that could not be asked is told of a release, once it comes back. Then the lease has to do.
+    pub fn told_later(self) -> Duration {
         match self {
-            Self::Plain => true,
+            Self::Plain | Self::Legacy => Duration::from_mins(5),
+            Self::Redisson | Self::RedissonFair => redisson::TOLD_LATER,
         }
     }
 
@@ -100,33 +169,143 @@ impl Layout {
     pub async fn take(self, line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {
         match self {
             Self::Plain => plain::take(line, clock, bid).await,
+            Self::Redisson => redisson::take(line, clock, bid, redisson::Order::Any).await,
+            Self::RedissonFair => redisson::take(line, clock, bid, redisson::Order::Fair).await,
+            Self::Legacy => legacy::take(line, clock, bid).await,
         }
     }
 
-    /// Sets the lease on a node.
+    /// Sets the lease on a node. `written` is the token as the node is to see it.
     pub async fn extend(
         self,
         line: Line,
         key: &LockKey,
-        token: &Token,
+        (token, written): (&Token, &Token),
         ttl: Duration,
     ) -> RedisResult<Told> {
+        let told = match self {
+            Self::Plain => return plain::extend(line, key, token, ttl).await,
+            Self::Redisson | Self::RedissonFair => {
+                redisson::extend(line.clone(), key, token, ttl).await?
+            }
+            Self::Legacy => legacy::extend(line.clone(), key, token, written).await?,
+        };
+        if is_plain(&told) {
+            return plain::extend(line, key, token, ttl).await;
+        }
+        Ok(told)
+    }
+
+    /// Releases on a node, as the owner does: where entries count, one of them, and once for each request.
+    pub async fn release(
+        self,
+        line: Line,
+        clock: &Clock,
+        key: &LockKey,
+        token: &Token,
+        request: &Request,
+    ) -> RedisResult<Told> {
+        let told = match self {
+            Self::Plain => return plain::release(line, key, token).await,
+            Self::Redisson | Self::RedissonFair => {
+                redisson::release(line.clone(), clock, key, token, request).await?
+            }
+            Self::Legacy => legacy::release(line.clone(), key, token).await?,
+        };
+        if is_plain(&told) {
+            return plain::release(line, key, token).await;
+        }
+        Ok(told)
+    }
+
+    /// Takes back on a node whatever a failed acquire may have left there, the place in the queue of one who waited this
+    /// long included. May be done again and again.
+    pub async fn withdraw(
+        self,
+        line: Line,
+        clock: &Clock,
+        key: &LockKey,
+        token: &Token,
+        waited: Duration,
+    ) -> RedisResult<Told> {
         match self {
-            Self::Plain => plain::extend(line, key, token, ttl).await,
+            Self::Plain => plain::release(line, key, token).await,
+            Self::Redisson | Self::RedissonFair => {
+                redisson::withdraw(line, clock, key, token, waited).await
+            }
+            Self::Legacy => legacy::release(line, key, token).await,
         }
     }
 
-    /// Releases on a node, as the owner does.
-    pub async fn release(self, line: Line, key: &LockKey, token: &Token) -> RedisResult<Told> {
+    /// Leaves the queue on a node, and nothing else. May be done again and again.
+    pub async fn leave(
+        self,
+        line: Line,
+        clock: &Clock,
+        key: &LockKey,
+        token: &Token,
+        waited: Duration,
+    ) -> RedisResult<Told> {
         match self {
-            Self::Plain => plain::release(line, key, token).await,
+            Self::RedissonFair => redisson::leave(line, clock, key, token, waited).await,
+            Self::Plain | Self::Redisson | Self::Legacy => Ok(Told::NotThere),
+        }
+    }
+}
+
+/// The token's shape misled: a plain lock may have any value.
+fn is_plain(told: &Told) -> bool {
+    matches!(told, Told::WrongType { type_name } if type_name == "string")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(token: &str) -> Layout {
+        Layout::of_token(&Token::from_bytes(token))
+    }
+
+    #[test]
+    fn a_tokens_shape_names_its_layout() {
+        let uuid = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
+        assert_eq!(of(&format!("{uuid}:87")), Layout::Redisson);
+        assert_eq!(of(&format!("{uuid}:{uuid}")), Layout::Redisson);
+        for moment in ["1795200545.123456789", "1795200545", "1795200545250"] {
+            assert_eq!(of(moment), Layout::Legacy);
+        }
+        for plain in [uuid, "lockkeeper:me:00", "42", "", "1795200545.x"] {
+            assert_eq!(of(plain), Layout::Plain, "{plain}");
         }
     }
 
-    /// Takes back on a node whatever a failed acquire may have left there. May be done again and again.
-    pub async fn withdraw(self, line: Line, key: &LockKey, token: &Token) -> RedisResult<Told> {
-        match self {
-            Self::Plain => plain::release(line, key, token).await,
+    #[test]
+    fn a_fresh_token_is_one_of_its_layout_and_cannot_be_guessed() {
+        for layout in [
+            Layout::Plain,
+            Layout::Redisson,
+            Layout::RedissonFair,
+            Layout::Legacy,
+        ] {
+            let (one, other) = (layout.mint("me"), layout.mint("me"));
+            assert_eq!(layout.objection(&one), None);
+            assert_ne!(one, other);
+            let alike = match layout {
+                Layout::RedissonFair => Layout::Redisson,
+                other => other,
+            };
+            assert_eq!(Layout::of_token(&one), alike);
         }
+    }
+
+    #[test]
+    fn a_token_of_another_shape_is_objected_to_except_in_a_plain_lock() {
+        let token = Token::from_bytes("mine");
+        assert_eq!(Layout::Plain.objection(&token), None);
+        for layout in [Layout::Redisson, Layout::RedissonFair, Layout::Legacy] {
+            assert!(layout.objection(&token).is_some());
+        }
+        let without_sign = Token::from_bytes("1795200545250");
+        assert!(Layout::Legacy.objection(&without_sign).is_some());
     }
 }

@@ -59,7 +59,9 @@ pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> Red
         }
         Told::WrongType { type_name } => Vote::WrongType(type_name),
         // Gone meanwhile: in the way it was.
-        Told::Done | Told::NotThere => Vote::Theirs(None),
+        Told::Done | Told::HeldStill { .. } | Told::Rewritten | Told::NotThere => {
+            Vote::Theirs(None)
+        }
     })
 }
 

@@ -6,15 +6,34 @@ use std::sync::LazyLock;
 use super::sighting::{self, LONGEST_VALUE};
 use redis::{FromRedisValue, ParsingError, Script, Value};
 
+/// A script on Redisson's locks, behind what these share.
+macro_rules! redisson {
+    ($script:literal) => {
+        concat!(include_str!("redisson.lua"), include_str!($script))
+    };
+}
+
+/// A script on legacy locks, behind what these share.
+macro_rules! legacy {
+    ($script:literal) => {
+        concat!(include_str!("legacy.lua"), include_str!($script))
+    };
+}
+
 /// How the names of the counters begin that [`ACQUIRE`] keeps beside locks. They are no locks and never shown as such.
 pub const FENCES: &[u8] = b"lockkeeper:fence:";
 
 /// The scripts of every acquire and release.
-pub const SOURCES: [&str; 4] = [
+pub const SOURCES: [&str; 9] = [
     include_str!("acquire.lua"),
     include_str!("raise.lua"),
     include_str!("extend.lua"),
     include_str!("release.lua"),
+    redisson!("acquire_redisson.lua"),
+    redisson!("extend_redisson.lua"),
+    redisson!("release_redisson.lua"),
+    legacy!("acquire_legacy.lua"),
+    legacy!("rewrite_legacy.lua"),
 ];
 
 /// Takes a string lock or extends the caller's own, and raises its fence.
@@ -29,9 +48,25 @@ pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!(
 /// Deletes a string if its value is the expected one.
 pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("release.lua")));
 
-/// Deletes Redisson's hash if its only owner is the expected one, and wakes its waiters.
+/// Takes Redisson's hash, with or without a queue, enters it once more, or joins the queue.
+pub static ACQUIRE_REDISSON: LazyLock<Script> =
+    LazyLock::new(|| Script::new(redisson!("acquire_redisson.lua")));
+
+/// Sets the lease if the field is the owner's.
+pub static EXTEND_REDISSON: LazyLock<Script> =
+    LazyLock::new(|| Script::new(redisson!("extend_redisson.lua")));
+
+/// Counts Redisson's hash down or deletes it, leaves the queue, and wakes who waits.
 pub static RELEASE_REDISSON: LazyLock<Script> =
-    LazyLock::new(|| Script::new(include_str!("release_redisson.lua")));
+    LazyLock::new(|| Script::new(redisson!("release_redisson.lua")));
+
+/// Takes a moment that is not there or past, or extends the caller's own.
+pub static ACQUIRE_LEGACY: LazyLock<Script> =
+    LazyLock::new(|| Script::new(legacy!("acquire_legacy.lua")));
+
+/// Replaces or deletes the caller's moment.
+pub static REWRITE_LEGACY: LazyLock<Script> =
+    LazyLock::new(|| Script::new(legacy!("rewrite_legacy.lua")));
 
 /// What the scripts that take a lock answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +100,13 @@ impl FromRedisValue for Given {
 pub enum Told {
     /// The owner was the expected one, and it is done.
     Done,
+    /// It was released once, and the owner holds it still: it had entered more often.
+    HeldStill {
+        /// How often.
+        holds: u32,
+    },
+    /// It is done, and what is written there is another value than before.
+    Rewritten,
     /// There is no such key.
     NotThere,
     /// Somebody else's; nothing was touched.
@@ -86,6 +128,10 @@ impl FromRedisValue for Told {
         let (code, detail, pttl): (i64, Vec<u8>, i64) = redis::from_redis_value(value)?;
         match code {
             1 => Ok(Self::Done),
+            2 => Ok(Self::HeldStill {
+                holds: u32::try_from(pttl).unwrap_or(u32::MAX),
+            }),
+            3 => Ok(Self::Rewritten),
             0 => Ok(Self::NotThere),
             -1 if detail.len() > LONGEST_VALUE => Ok(Self::OtherOwner {
                 value: sighting::Value::TooLarge,

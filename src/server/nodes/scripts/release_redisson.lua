@@ -1,15 +1,63 @@
--- Deletes Redisson's RLock if its only owner is the expected one, and wakes one waiter of each instance, as RLock.forceUnlock does.
--- KEYS[1] the lock; ARGV[1] the owner's field, ARGV[2] the channel: not a key, because ACLs check keys and channels apart.
--- Answers {1 released | 0 not there | -3 somebody else's | -2 of another type, an owner's field or the type, its PTTL}.
-local kind = redis.call('TYPE', KEYS[1])['ok']
-if kind == 'none' then return {0, '', 0} end
-local left = redis.call('PTTL', KEYS[1])
-if kind ~= 'hash' then return {-2, kind, left} end
-for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
-  -- Several fields are several owners: deleting the key would take the lock from all of them.
-  if field ~= ARGV[1] then return {-3, field, left} end
+-- Releases Redisson's lock, and wakes who waits: one waiter of each instance, and the head of the fair queue.
+-- KEYS[1] the lock, KEYS[2] what remembers this request, if it may come twice; ARGV[1] the owner's field, ARGV[2] `once`: one
+-- hold, `all`: what a failed acquire left, `only`: all, if nobody else has a field there, `leave`: just the place in the
+-- queue; ARGV[3] now, ARGV[4] for how long the caller waited in line (nothing: it did not), ARGV[5] the queue, ARGV[6] the
+-- deadlines, ARGV[7] for how many milliseconds the request is remembered, from ARGV[8] on the channels.
+-- Queue and channels are no KEYS: whoever may not use them can release the lock all the same, and nobody is woken.
+-- Answers {1 released | 2 held still, '', how often | 0 not there | -3 somebody else's | -2 of another type, …, its PTTL}.
+local lock, field, how, now, queue, deadlines = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+
+local function leave()
+  local has_left = false
+  for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    if has_left then
+      redis.call('ZADD', deadlines, 'XX', 'INCR', -ARGV[4], waiter)
+    elseif waiter == field then
+      has_left = true
+    end
+  end
+  redis.call('LREM', queue, 0, field)
+  return redis.call('ZREM', deadlines, field) == 1 or has_left
 end
-redis.call('DEL', KEYS[1])
--- Without permission to publish the lock is free all the same; waiters then find out when the lease they saw is over.
-redis.pcall('PUBLISH', ARGV[2], '0')
+
+local function wake()
+  if redis.call('EXISTS', lock) == 1 then return end
+  local may_look, head = pcall(head_of, queue, deadlines, now)
+  for n = 8, #ARGV do
+    redis.pcall('PUBLISH', ARGV[n], '0')
+    if may_look and head then redis.pcall('PUBLISH', ARGV[n] .. ':' .. head, '0') end
+  end
+end
+
+local told = KEYS[2] and redis.call('GET', KEYS[2])
+if told then return {told == '0' and 1 or 2, '', tonumber(told)} end
+local has_left = ARGV[4] ~= '' and leave()
+if how == 'leave' then
+  if has_left then wake() end
+  return {has_left and 1 or 0, '', 0}
+end
+local kind, left = redis.call('TYPE', lock)['ok'], redis.call('PTTL', lock)
+local holds = kind == 'hash' and holds_of(lock, field)
+if not holds or (how == 'only' and redis.call('HLEN', lock) > 1) then
+  if has_left then
+    wake()
+    return {1, '', left}
+  end
+  if kind == 'none' then return {0, '', 0} end
+  if kind ~= 'hash' then return {-2, kind, left} end
+  return not_the_callers(lock, field, left)
+end
+holds = how == 'once' and holds - 1 or 0
+if holds > 0 then
+  -- The lease stays: whoever entered first was promised it, and entering again never made it shorter.
+  redis.call('HINCRBY', lock, field, -1)
+elseif redis.call('HLEN', lock) == 1 then
+  redis.call('DEL', lock)
+else
+  redis.call('HDEL', lock, field)
+end
+-- A server without room for it releases all the same; only a repetition would count then.
+if KEYS[2] then redis.pcall('SET', KEYS[2], holds, 'PX', ARGV[7]) end
+if holds > 0 then return {2, '', holds} end
+wake()
 return {1, '', left}

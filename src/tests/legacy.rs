@@ -1,0 +1,415 @@
+//! Locks whose value is the moment at which they end: ours and those of the classic `SETNX` and `GETSET` clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockkeeper::domain::{ActOutcome, Format, LockKey};
+use lockkeeper::server::clock::Clock;
+use lockkeeper::server::formats::{fingerprint, recognise};
+use lockkeeper::server::locking::wait::Queues;
+use lockkeeper::server::locking::{
+    Attempt, Claim, End, Layout, Token, Want, acquire_within, extend, release,
+};
+use lockkeeper::server::nodes::Group;
+use redis::AsyncCommands as _;
+use redis::aio::MultiplexedConnection;
+use serde_json::json;
+use tokio::sync::Barrier;
+
+use crate::support::console::TestConsole;
+use crate::support::eventually_is;
+use crate::support::redis_nodes::{RedisNodes, TestGroup};
+
+const TTL: Duration = Duration::from_secs(60);
+const KEY: &str = "lock:import";
+const PATH: &str = "/api/v1/groups/orders/locks/lock%3Aimport";
+
+fn want() -> Want {
+    Want {
+        layout: Layout::Legacy,
+        key: KEY.into(),
+        token: Layout::Legacy.mint(""),
+        ttl: TTL,
+        brought: false,
+    }
+}
+
+async fn take(group: &Group, want: &Want) -> Attempt {
+    Claim::new(group, want).try_once().await
+}
+
+fn now() -> f64 {
+    Clock::real().now().millis() as f64 / 1000.0
+}
+
+async fn value(client: &mut MultiplexedConnection) -> Option<String> {
+    client.get(KEY).await.unwrap()
+}
+
+/// A client of the years before `SET NX PX`, with a clock as fine as that of others.
+struct Classic {
+    connection: MultiplexedConnection,
+}
+
+impl Classic {
+    /// The recipe of Redis' documentation of `SETNX`: the value that it wrote if it has the lock.
+    async fn try_lock(&mut self, ttl: f64) -> Option<String> {
+        let micros = rand::random_range(0..1_000);
+        let mine = format!("{:.3}{micros:03}", now() + ttl);
+        if self.connection.set_nx(KEY, &mine).await.unwrap() {
+            return Some(mine);
+        }
+        let is_past =
+            |value: Option<String>| value.is_none_or(|value| value.parse::<f64>().unwrap() < now());
+        if !is_past(value(&mut self.connection).await) {
+            return None;
+        }
+        let before = self.connection.getset(KEY, &mine).await.unwrap();
+        is_past(before).then_some(mine)
+    }
+}
+
+#[tokio::test]
+async fn a_classic_client_and_we_exclude_one_another() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let mut classic = Classic {
+        connection: client.clone(),
+    };
+    let ours = want();
+    let attempt = take(&group, &ours).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    assert!(attempt.fence.is_some());
+    let token = attempt.token.unwrap();
+    let written = value(&mut client).await.unwrap();
+    assert_eq!(written.as_bytes(), token.expose());
+    assert_eq!(client.ttl::<_, i64>(KEY).await.unwrap(), -1);
+    let left = written.parse::<f64>().unwrap() - now();
+    assert!((59.0..61.0).contains(&left), "{left}");
+    let seen = group.sighting(&KEY.into()).await.unwrap();
+    assert_eq!(
+        recognise(&seen, false).unwrap().format,
+        Format::LegacyTimestamp
+    );
+    assert_eq!(classic.try_lock(60.0).await, None);
+    let End::Taken {
+        owner: Some(owner),
+        lease_ms: Some(50_000..=61_000),
+    } = take(&group, &want()).await.end
+    else {
+        panic!("it is held")
+    };
+    assert_eq!(owner.fingerprint, token.fingerprint());
+
+    let released = release(&group, &KEY.into(), &token).await;
+    assert_eq!(released[0].outcome, ActOutcome::Released);
+    let theirs = classic.try_lock(60.0).await.unwrap();
+    let End::Taken {
+        owner: Some(owner),
+        lease_ms: Some(50_000..=60_000),
+    } = take(&group, &ours).await.end
+    else {
+        panic!("it is theirs")
+    };
+    assert_eq!(owner.fingerprint, fingerprint(theirs.as_bytes()));
+    for attempt in [
+        extend(&group, &KEY.into(), &token, TTL).await.nodes,
+        release(&group, &KEY.into(), &token).await,
+    ] {
+        assert!(matches!(
+            attempt[0].outcome,
+            ActOutcome::OtherOwner { owner: Some(_) }
+        ));
+    }
+    assert_eq!(value(&mut client).await, Some(theirs.clone()));
+    // Their value proves that it is theirs, also to us.
+    let released = release(&group, &KEY.into(), &Token::from_bytes(theirs)).await;
+    assert_eq!(released[0].outcome, ActOutcome::Released);
+}
+
+#[tokio::test]
+async fn a_lock_past_its_moment_is_taken_over_and_one_before_it_is_not() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    for past in ["1700000000", "1700000000.5", &format!("{:.6}", now() - 0.5)] {
+        let () = client.set(KEY, past).await.unwrap();
+        let attempt = take(&group, &want()).await;
+        assert!(matches!(attempt.end, End::Won(_)), "{past}: {attempt:?}");
+    }
+    let ahead = format!("{:.6}", now() + 5.0);
+    let () = client.set(KEY, &ahead).await.unwrap();
+    let attempt = take(&group, &want()).await;
+    assert!(
+        matches!(
+            attempt.end,
+            End::Taken {
+                lease_ms: Some(3_000..=5_000),
+                ..
+            }
+        ),
+        "{attempt:?}"
+    );
+    assert_eq!(value(&mut client).await, Some(ahead));
+}
+
+#[tokio::test]
+async fn whoever_waits_takes_over_when_the_moment_is_past_with_its_own_lease_from_then_on() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let ahead = now() + 0.7;
+    let () = client.set(KEY, format!("{ahead:.6}")).await.unwrap();
+    let wanted = want();
+    let place = Queues::default().join(&wanted.key);
+    let attempt = acquire_within(&group, &wanted, Duration::from_secs(10), place).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    let ends: f64 = value(&mut client).await.unwrap().parse().unwrap();
+    assert!(now() >= ahead && ends >= ahead + 60.0, "{ends}");
+}
+
+#[tokio::test]
+async fn what_is_no_moment_in_seconds_is_never_taken_over() {
+    let nodes = RedisNodes::start(1).await;
+    let mut config = nodes.config();
+    config.locking.fencing = false;
+    let group = TestGroup::start(config);
+    group.is_up().await;
+    let mut client = nodes.0[0].client().await;
+    let ahead = format!("{}", Clock::real().now().millis() + 60_000);
+    for (there, with_ttl, unit) in [
+        // Redis::Objects writes 1 for a lock that never ends.
+        ("1", false, None),
+        ("token", false, None),
+        ("170000000", false, None),
+        // A moment with a TTL is a plain lock, or a limit.
+        ("1700000000", true, None),
+        // Those who read milliseconds would not understand what we write.
+        ("1700000000000", false, Some("a moment in milliseconds")),
+        (&ahead, false, None),
+    ] {
+        let () = client.set(KEY, there).await.unwrap();
+        if with_ttl {
+            let () = client.expire(KEY, 60).await.unwrap();
+        }
+        let end = take(&group, &want()).await.end;
+        match unit {
+            Some(unit) => assert_eq!(end, End::WrongType(unit.to_owned())),
+            None => assert!(
+                matches!(end, End::Taken { owner: Some(_), .. }),
+                "{there}: {end:?}"
+            ),
+        }
+        assert_eq!(value(&mut client).await.as_deref(), Some(there));
+    }
+    let () = client.del(KEY).await.unwrap();
+    let () = client.rpush(KEY, "x").await.unwrap();
+    assert_eq!(
+        take(&group, &want()).await.end,
+        End::WrongType("list".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn an_extension_writes_a_later_moment_and_every_token_of_the_hold_works_on() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut client = nodes.0[0].client().await;
+    let body = json!({"ttl_ms": 10_000, "format": "legacy-timestamp"});
+    let acquired = person.post(&format!("{PATH}/acquire"), body).await.json();
+    let first = acquired["token"].as_str().unwrap().to_owned();
+    assert_eq!(value(&mut client).await.as_deref(), Some(&*first));
+    assert_eq!(
+        acquired["fingerprint"],
+        fingerprint(first.as_bytes()).as_str()
+    );
+
+    let mut latest = first.clone();
+    for _ in 0..2 {
+        let body = json!({"token": first, "ttl_ms": 60_000});
+        let extended = person.post(&format!("{PATH}/extend"), body).await;
+        assert_eq!(extended.status, 200, "{}", extended.text);
+        latest = extended.json()["token"].as_str().unwrap().to_owned();
+        assert_eq!(value(&mut client).await.as_deref(), Some(&*latest));
+        assert!(latest > first);
+    }
+    // Acquiring again with one's own token extends as well.
+    let body = json!({"ttl_ms": 30_000, "format": "legacy-timestamp", "token": latest});
+    let again = person.post(&format!("{PATH}/acquire"), body).await;
+    assert_eq!(again.status, 201, "{}", again.text);
+    let left = value(&mut client).await.unwrap().parse::<f64>().unwrap() - now();
+    assert!((29.0..31.0).contains(&left), "{left}");
+
+    let released = person
+        .post(&format!("{PATH}/release"), json!({"token": first}))
+        .await;
+    assert_eq!(released.json()["outcome"], "released");
+    assert_eq!(value(&mut client).await, None);
+    console.stop().await;
+}
+
+#[tokio::test]
+async fn a_lock_that_the_console_keeps_is_renewed_under_the_token_that_its_owner_has() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut client = nodes.0[0].client().await;
+    let mut watching = person.watch("", None).await;
+    let acquire = async || {
+        let body = json!({"ttl_ms": 900, "format": "legacy-timestamp", "auto_renew": true});
+        let answer = person.post(&format!("{PATH}/acquire"), body).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        answer.json()
+    };
+    let first = acquire().await;
+    eventually_is("it is renewed", async || {
+        value(&mut client).await.as_deref() != first["token"].as_str()
+    })
+    .await;
+    let token = json!({"token": first["token"]});
+    let released = person.post(&format!("{PATH}/release"), token).await;
+    assert_eq!(released.status, 200, "{}", released.text);
+    assert_eq!(value(&mut client).await, None);
+
+    // The first that anybody is told of is the end of another one.
+    let second = acquire().await;
+    let () = client.del(KEY).await.unwrap();
+    let told = watching.until(|told| told.data["type"] == "lost").await;
+    assert_eq!(told.data["fingerprint"], second["fingerprint"]);
+    console.stop().await;
+}
+
+#[tokio::test]
+async fn a_moment_that_does_not_tell_its_owner_is_released_by_the_whole_value_and_not_extended() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let whole = format!("{:.0}", now() + 60.0);
+    let millis = format!("{}", Clock::real().now().millis() + 60_000);
+    for there in [whole, millis] {
+        let (key, token) = (LockKey::from(KEY), Token::from_bytes(there.as_bytes()));
+        let () = client.set(KEY, &there).await.unwrap();
+        let end = extend(&group, &key, &token, TTL).await.end;
+        assert!(matches!(end, End::WrongType(_)), "{end:?}");
+        assert_eq!(value(&mut client).await.as_ref(), Some(&there));
+        assert_eq!(client.ttl::<_, i64>(KEY).await.unwrap(), -1);
+        let other = Token::from_bytes(there.replacen(&there[9..10], "x", 1));
+        let _refused = release(&group, &key, &other).await;
+        assert_eq!(value(&mut client).await.as_ref(), Some(&there));
+        let released = release(&group, &key, &token).await;
+        assert_eq!(released[0].outcome, ActOutcome::Released);
+    }
+}
+
+#[tokio::test]
+async fn one_whose_value_a_classic_client_overwrote_is_told_that_it_is_not_the_owner() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let attempt = take(&group, &want()).await;
+    let token = attempt.token.unwrap();
+    // It found the moment past as we did, and comes second.
+    let theirs = format!("{:.6}", now() + 60.0);
+    let before: String = client.getset(KEY, &theirs).await.unwrap();
+    assert_eq!(before.as_bytes(), token.expose());
+    assert!(matches!(
+        extend(&group, &KEY.into(), &token, TTL).await.end,
+        End::Taken { .. }
+    ));
+    release(&group, &KEY.into(), &token).await;
+    assert_eq!(value(&mut client).await, Some(theirs));
+}
+
+#[tokio::test]
+async fn a_failed_acquire_of_a_group_leaves_nothing() {
+    let nodes = RedisNodes::start(3).await;
+    let mut config = nodes.config();
+    config.locking.fencing = false;
+    let group = TestGroup::start(config);
+    group.is_up().await;
+    let ahead = format!("{:.6}", now() + 60.0);
+    for n in [1, 2] {
+        nodes.set(n, KEY.as_bytes(), ahead.as_bytes(), None).await;
+    }
+    let attempt = take(&group, &want()).await;
+    assert!(matches!(attempt.end, End::Taken { .. }), "{attempt:?}");
+    eventually_is("nothing is left", async || nodes.dump(0).await.is_empty()).await;
+    for n in [1, 2] {
+        let there = nodes.get(n, KEY.as_bytes()).await.unwrap();
+        assert_eq!(there, ahead.as_bytes());
+    }
+    nodes.delete(1, KEY.as_bytes()).await;
+    let attempt = take(&group, &want()).await;
+    assert!(
+        matches!(attempt.end, End::Won(_)),
+        "two are a quorum: {attempt:?}"
+    );
+    let token = attempt.token.unwrap();
+    let attempt = extend(&group, &KEY.into(), &token, TTL).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    release(&group, &KEY.into(), &token).await;
+    assert!(nodes.dump(0).await.is_empty() && nodes.dump(1).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_all_who_find_a_moment_past_one_takes_over() {
+    const ROUNDS: usize = 60;
+    const EACH: usize = 4;
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let start = Arc::new(Barrier::new(2 * EACH + 1));
+    let end = Arc::new(Barrier::new(2 * EACH + 1));
+    let mut contenders = Vec::new();
+    for _ in 0..EACH {
+        let (begin, over) = (Arc::clone(&start), Arc::clone(&end));
+        let mut classic = Classic {
+            connection: nodes.0[0].client().await,
+        };
+        contenders.push(tokio::spawn(async move {
+            let mut won = Vec::new();
+            for round in 0..ROUNDS {
+                begin.wait().await;
+                won.extend(classic.try_lock(60.0).await.map(|_| round));
+                over.wait().await;
+            }
+            won
+        }));
+        let (begin, over) = (Arc::clone(&start), Arc::clone(&end));
+        let group = Arc::clone(&group);
+        contenders.push(tokio::spawn(async move {
+            let mut won = Vec::new();
+            for round in 0..ROUNDS {
+                begin.wait().await;
+                let attempt = take(&group, &want()).await;
+                won.extend(matches!(attempt.end, End::Won(_)).then_some(round));
+                over.wait().await;
+            }
+            won
+        }));
+    }
+    let mut client = nodes.0[0].client().await;
+    for round in 0..ROUNDS {
+        // Half of the time there is none at all.
+        if round % 2 == 0 {
+            let () = client
+                .set(KEY, format!("{:.6}", now() - 1.0))
+                .await
+                .unwrap();
+        } else {
+            let () = client.del(KEY).await.unwrap();
+        }
+        start.wait().await;
+        end.wait().await;
+    }
+    let mut by_whom = Vec::new();
+    let mut won = Vec::new();
+    for contender in contenders {
+        let rounds = contender.await.unwrap();
+        by_whom.push(rounds.len());
+        won.extend(rounds);
+    }
+    won.sort_unstable();
+    assert_eq!(won, (0..ROUNDS).collect::<Vec<_>>(), "{by_whom:?}");
+}
