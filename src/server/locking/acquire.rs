@@ -152,6 +152,11 @@ impl<'a> Claim<'a> {
             return self.attempt(&ballot, &Undone::new(), (end, fence, token));
         }
         self.doubtful = ballot.left_behind(self.want.brought, &before);
+        if self.enters_again() {
+            // What was entered before stays as it was: only this entry is taken back there.
+            let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
+            self.doubtful.retain(|place| !entered(place));
+        }
         let undone = self.undo(&ballot).await;
         self.attempt(&ballot, &undone, (end, None, self.changed_token()))
     }
