@@ -117,9 +117,8 @@ impl Checker {
         let another = self
             .holds
             .iter()
-            .enumerate()
-            .find(|(other, hold)| *other != id && hold.lock == this.lock && hold.ends > now);
-        if let Some((_, other)) = another {
+            .find(|hold| hold.lock == this.lock && hold.token != this.token && hold.ends > now);
+        if let Some(other) = another {
             let what = format!(
                 "client {} ({}) relies on lock {} from {} on, and client {} ({}) until {}",
                 this.client,

@@ -17,8 +17,10 @@ use super::me::Me;
 use super::node::{Bytes, Call, Reply, text};
 use super::withdraw::release_later;
 
-/// For how long stragglers are heard once it is decided, as in `stragglers.rs`.
-pub const GRACE: Duration = Duration::from_millis(1);
+/// Until when stragglers are heard once it is decided, as in `stragglers.rs`.
+pub fn hear_until(began: Duration, decided: Duration) -> Duration {
+    decided + Duration::from_millis(20).min(decided.saturating_sub(began) / 2)
+}
 
 /// What somebody wants to have.
 #[derive(Clone)]
@@ -148,6 +150,7 @@ impl<'a> Claim<'a> {
                 me.ask(node, &take, limit);
             }
         }
+        let began = me.clock();
         let hangs_up = {
             let habits = me.plan.habits;
             me.happens(habits.hangs_up).then(|| me.between(0, 10_000))
@@ -165,11 +168,11 @@ impl<'a> Claim<'a> {
             };
             match ballot.take_in(node, heard) {
                 _ if self.takes_for_won(&ballot).is_some() => {
-                    settled.get_or_insert_with(|| me.clock() + GRACE);
+                    settled.get_or_insert_with(|| hear_until(began, me.clock()));
                 }
                 Next::Listen => {}
                 Next::Settled => {
-                    settled.get_or_insert_with(|| me.clock() + GRACE);
+                    settled.get_or_insert_with(|| hear_until(began, me.clock()));
                 }
                 Next::Raise { to, nodes } => {
                     me.saw(Seen::Behind);

@@ -11,14 +11,14 @@ use lockkeeper::server::nodes::trouble::Missed;
 
 use super::assumptions::Broken;
 use super::checker::{HoldId, ms};
-use super::claim::{Claim, GRACE, Taken, Tried, Want, told};
+use super::claim::{Claim, Taken, Tried, Want, hear_until, told};
 use super::counts::Seen;
 use super::me::Me;
 use super::node::{Bytes, Call, text};
 use super::withdraw::release_later;
 
 /// The first and the longest pause between two tries, in microseconds, as in `wait.rs`.
-const PAUSES: (u64, u64) = (50_000, 500_000);
+const PAUSES: (u64, u64) = (25_000, 250_000);
 
 /// For how long a node that missed a release is told later, as in `hold.rs`.
 const TELL_LATER: Duration = Duration::from_mins(5);
@@ -175,7 +175,7 @@ async fn extend(me: &Me, held: &mut Held) {
     while let Some((node, answer)) = me.hear(settled).await {
         ballot.hear(node, vote(told(answer)));
         if matches!(ballot.standing(), Standing::Carried { .. }) {
-            settled.get_or_insert_with(|| me.clock() + GRACE);
+            settled.get_or_insert_with(|| hear_until(began, me.clock()));
         }
     }
     me.hang_up();
@@ -230,6 +230,7 @@ async fn release(me: &Me, held: &Held) {
         let now = world.now;
         world.checker.closed(now, held.id);
     }
+    let began = me.clock();
     let limit = me.plan.command_timeout;
     let careless = me.plan.breaks(Broken::CarelessRelease);
     let call = Rc::new(Call::Release {
@@ -256,7 +257,7 @@ async fn release(me: &Me, held: &Held) {
             Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }) => {}
         }
         if done >= quorum::majority(nodes) {
-            settled.get_or_insert_with(|| me.clock() + GRACE);
+            settled.get_or_insert_with(|| hear_until(began, me.clock()));
         }
     }
     me.hang_up();
