@@ -2,6 +2,9 @@
 # Runs the checks and tests, all of them or those named: `scripts/test.sh [lint] [rust] [end2end]`. A failure does not
 # stop the others. The last line is "N passed, N failed": tests of both runners, and each failed check as one failure.
 set -euo pipefail
+# Started in the background by a script, or by nohup, it would hand ignored signals down to everything, and commands that
+# are to be ended by them would not be.
+[ "${LOCKKEEPER_SIGNALS:-}" = default ] || exec env --default-signal LOCKKEEPER_SIGNALS=default "$0" "$@"
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 cd "$repo"
