@@ -37,7 +37,7 @@ end2end: ## The browser tests alone
 soak: ## Take locks through storms of faults for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs under `run`
 	@scripts/setup.sh test
 	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
-		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron
+		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron touches::
 
 bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench

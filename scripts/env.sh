@@ -15,6 +15,7 @@ valkey_version=9.1.2.post2
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
+lock_clients=$cache/tools/lock-clients
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).
 plan_b=$cache/tools/distribution-rust
 

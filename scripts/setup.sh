@@ -209,13 +209,25 @@ redis_py() {
         "$redis_py/bin/valkey-$valkey_version"
 }
 
+# the other Python libraries whose locks the tests look at
+lock_clients() {
+    local wanted=src/tests/clients/requirements.txt
+    # pip is done when the list of what it installed is there
+    ! cmp -s "$wanted" "$lock_clients/installed" || return 0
+    quietly "making another Python environment" "$redis_py/bin/python3" -m venv "$lock_clients" ||
+        fail "\`$redis_py/bin/python3 -m venv\` failed, so the Python lock libraries cannot be installed (log: $log)."
+    quietly "installing the Python lock libraries" "$lock_clients/bin/pip" install --no-input -r "$wanted" ||
+        fail "The Python lock libraries are missing and could not be installed with pip (log: $log)."
+    cp "$wanted" "$lock_clients/installed"
+}
+
 for what in "${@:-test}"; do
     case $what in
         build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
         lint) steps=(c_compiler rust wasm_std lint_tools) ;;
         demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
         bench) steps=(c_compiler rust redis) ;;
-        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py) ;;
+        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py lock_clients) ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
     for step in "${steps[@]}"; do "$step"; done

@@ -48,6 +48,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await open(page, console, '/nodes');
       await expect(page.getByRole('article', { name: 'c' })).toContainText('down');
       await isAccessible(page, 'nodes');
+      await open(page, console, '/waits');
+      await isAccessible(page, 'nobody waits');
       await open(page, console, '/mine');
       await isAccessible(page, 'nothing is mine');
       await page.getByRole('button', { name: 'Acquire a lock' }).click();

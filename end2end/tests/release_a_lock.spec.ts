@@ -120,3 +120,25 @@ test('outside production a reason is enough; in a read-only group nothing is', a
   await expect(release).toBeDisabled();
   await expect(release).toHaveAttribute('title', /read-only/);
 });
+
+test('a release that does harm says so first and asks twice, outside production too', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'play', nodes: [node] });
+  const job = 'bull:mail:7:lock';
+  await node.redis.hset('bull:mail:7', 'name', 'welcome');
+  await take([node], job, '6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05', 60_000);
+  await open(page, console, lockPath('play', job));
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  const warning = page.getByRole('dialog', { name: `Releasing ${job} does harm` });
+  await expect(warning.getByRole('button', { name: 'Cancel' })).toBeFocused();
+  await expect(warning).toContainText('run a second time');
+  await warning.getByRole('button', { name: 'Go on all the same…' }).click();
+
+  const release = page.getByRole('button', { name: 'Release', exact: true });
+  await page.getByLabel('Reason').fill('its worker is gone');
+  await expect(release).toHaveAttribute('title', /Type the lock's name to confirm first/);
+  await page.getByLabel("Type the lock's name to confirm").fill(job);
+  await release.click();
+  await expect(page.getByText('Released on its node')).toBeVisible();
+  expect(await node.redis.exists(job)).toBe(0);
+});

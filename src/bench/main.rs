@@ -12,6 +12,7 @@ mod record;
 mod round;
 mod servers;
 mod table;
+mod watching;
 mod work;
 
 use std::io::IsTerminal as _;
@@ -40,11 +41,11 @@ const LEASE: Duration = Duration::from_secs(30);
 #[derive(Parser)]
 #[command(name = "make bench")]
 struct Options {
-    /// Rounds of half a second instead of three, for a first impression.
+    /// Rounds of half a second instead of two, for a first impression.
     #[arg(long)]
     quick: bool,
     /// How often everything is measured; the table shows medians.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// For so many seconds in all, rounds are measured again that others disturbed.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
@@ -61,12 +62,26 @@ struct Options {
     /// Leave out contended locks and delayed nodes.
     #[arg(long)]
     plain: bool,
+    /// Only these of what watching costs: discovery, steady, lag, size; by default all of them.
+    #[arg(long, value_delimiter = ',')]
+    watching: Vec<watching::Section>,
+    /// Leave out acquiring and releasing.
+    #[arg(long)]
+    only_watching: bool,
     /// The console to measure [default: the lockkeeper that was built beside this program].
     #[arg(long, value_name = "FILE")]
     console: Option<PathBuf>,
     /// Write every single measurement there, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+impl Options {
+    /// The ways that are measured under a load.
+    fn ways_of(&self, load: Load) -> impl Iterator<Item = Way> {
+        let is_wanted = |way: &Way| self.ways.is_empty() || self.ways.contains(way);
+        load.ways().into_iter().filter(is_wanted)
+    }
 }
 
 /// One way under one load, measured again and again.
@@ -101,10 +116,21 @@ async fn run(options: &Options) -> Result<(), Failure> {
     let length = Length::of(if options.quick {
         Duration::from_millis(500)
     } else {
-        Duration::from_secs(3)
+        Duration::from_secs(2)
     });
     let patience_ends = Instant::now() + Duration::from_secs(options.patience);
-    let loads = work::loads(&options.nodes, &options.clients, options.plain);
+    let loads = if options.only_watching {
+        Vec::new()
+    } else {
+        work::loads(&options.nodes, &options.clients, options.plain)
+    };
+    let rounds = loads.iter().map(|load| options.ways_of(*load).count());
+    let rounds = rounds.sum::<usize>() * options.repeats as usize;
+    let about = (length.warm_up + length.measured) * u32::try_from(rounds)?;
+    say(&format!(
+        "{rounds} rounds, about {} s",
+        about.as_secs().max(1)
+    ));
     let mut cells = Vec::new();
     let mut round_trip = None;
     // One bed at a time: what is not measured does not run.
@@ -118,12 +144,17 @@ async fn run(options: &Options) -> Result<(), Failure> {
         }
         bed.end().await;
     }
-    say("");
+    said_it_all();
 
-    print!("{}", table::of(&cells, round_trip));
-    let budgets = budgets::of(&cells);
+    if !cells.is_empty() {
+        print!("{}", table::of(&cells, round_trip));
+    }
+    let mut budgets = budgets::of(&cells);
+    budgets.extend(watching::measure(&programs, &options.watching, options.quick).await?);
     print!("{}", budgets::in_words(&budgets));
-    println!("\n{}", machine.in_words(&cells));
+    if !cells.is_empty() {
+        println!("\n{}", machine.in_words(&cells));
+    }
     if let Some(file) = &options.json {
         let record = record::of(&machine, length, &cells, round_trip, &budgets);
         std::fs::write(file, record).map_err(|why| format!("{}: {why}", file.display()))?;
@@ -131,10 +162,19 @@ async fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells a person who waits what is going on.
+/// Tells whoever waits what is going on: on a terminal in one line that changes, else line by line.
 fn say(what: &str) {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K{what}");
+    } else {
+        eprintln!("{what}");
+    }
+}
+
+/// Takes that line away.
+fn said_it_all() {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[K");
     }
 }
 
@@ -146,13 +186,12 @@ async fn measure(
     length: Length,
     patience_ends: Instant,
 ) -> Result<Vec<Cell>, Failure> {
-    let is_wanted = |way: &Way| options.ways.is_empty() || options.ways.contains(way);
     let new = |way| Cell {
         load,
         way,
         rounds: Vec::new(),
     };
-    let mut cells: Vec<Cell> = load.ways().into_iter().filter(is_wanted).map(new).collect();
+    let mut cells: Vec<Cell> = options.ways_of(load).map(new).collect();
     for repeat in 1..=options.repeats {
         for cell in &mut cells {
             say(&format!(

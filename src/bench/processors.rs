@@ -45,6 +45,22 @@ pub fn of_children(pid: u32) -> Duration {
     children.split_whitespace().map(of).sum()
 }
 
+/// The first child of a process.
+pub fn child(pid: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+/// Memory of a process that is not swapped out, in bytes: now, and the most so far.
+pub fn memory_of(pid: u32) -> Option<(u64, u64)> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kilobytes = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    Some((kilobytes("VmRSS:")? * 1024, kilobytes("VmHWM:")? * 1024))
+}
+
 /// Processor time of the whole machine so far, and of what runs beside it on the same hardware.
 pub fn of_the_machine() -> Duration {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();

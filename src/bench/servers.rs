@@ -79,7 +79,7 @@ async fn version(name: &str) -> std::io::Result<String> {
 
 /// A program that ends with us, however we end: it runs under the demo's watchdog, which kills it once the other end of
 /// its standard input is closed.
-struct Kept {
+pub(super) struct Kept {
     watchdog: Child,
     alive: ChildStdin,
 }
@@ -101,12 +101,18 @@ impl Kept {
         Ok(Self { watchdog, alive })
     }
 
+    /// The program itself; nothing once it has ended.
+    pub(super) fn pid(&self) -> Option<u32> {
+        processors::child(self.watchdog.id()?)
+    }
+
     /// Processor time so far.
-    fn spent(&self) -> Duration {
+    pub(super) fn spent(&self) -> Duration {
         self.watchdog.id().map_or(Duration::ZERO, of_children)
     }
 
-    async fn end(self) {
+    /// Ends it and waits until it is gone.
+    pub(super) async fn end(self) {
         let Self {
             mut watchdog,
             alive,
@@ -208,7 +214,8 @@ impl Bed {
     }
 }
 
-async fn redis_server(program: &str, folder: PathBuf) -> Result<(Kept, u16), Failure> {
+/// Starts a server.
+pub(super) async fn redis_server(program: &str, folder: PathBuf) -> Result<(Kept, u16), Failure> {
     std::fs::create_dir(&folder)?;
     let mut tries = 0;
     loop {
@@ -256,15 +263,25 @@ async fn console(
     folder: PathBuf,
     urls: &[String],
 ) -> Result<(Kept, SocketAddr), Failure> {
+    let nodes = urls
+        .iter()
+        .flat_map(|url| ["--redis".to_owned(), url.clone()]);
+    console_with(program, folder, nodes.collect()).await
+}
+
+/// Starts a console with these arguments.
+pub(super) async fn console_with(
+    program: &Path,
+    folder: PathBuf,
+    more: Vec<String>,
+) -> Result<(Kept, SocketAddr), Failure> {
     std::fs::create_dir(&folder)?;
     let mut arguments = vec![
         "serve".to_owned(),
         "--listen".to_owned(),
         "127.0.0.1:0".to_owned(),
     ];
-    for url in urls {
-        arguments.extend(["--redis".to_owned(), url.clone()]);
-    }
+    arguments.extend(more);
     let mut console = Kept::start(&folder, program, &arguments)?;
     let said = console.watchdog.stdout.take().expect("it was asked for");
     let mut line = String::new();

@@ -1,6 +1,7 @@
 //! What the pages hand over and get back when a person acts.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Fingerprint, Lock, LockId, NodeAct, Timestamp};
 
@@ -33,6 +34,25 @@ pub struct Mine {
     pub lost: Option<String>,
 }
 
+/// The hold that somebody saw before they decided to release it, by the lock's own fields.
+///
+/// The fingerprint tells owners apart; this tells one owner's holds apart, where it writes the same bytes each time. What is
+/// left out is not checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenHold {
+    /// `acquired_at` of the lock: refused if this console has seen the owner acquire it again since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquired_at: Option<Timestamp>,
+    /// `expires_at` of the lock: refused if a node shows a later one, for formats whose owners cannot be told from their own
+    /// next hold. A renewal counts too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// `holds` of the owner: refused if it has entered more often since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<u32>,
+}
+
 /// What a release came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Released {
@@ -54,5 +74,13 @@ impl Released {
             None => "released",
             Some(_) => "holds",
         }
+    }
+}
+
+impl Lock {
+    /// Whether this owner, who has it alone, let it go since that moment and has it again.
+    pub fn was_acquired_again(&self, owner: &Fingerprint, since: Timestamp) -> bool {
+        let is_alone = matches!(self.owners.as_slice(), [only] if only.fingerprint == *owner);
+        is_alone && self.acquired_at > since
     }
 }

@@ -27,12 +27,29 @@ pub enum Fault {
         /// What is wrong with it.
         detail: String,
     },
-    /// In production the lock's name must be typed out.
-    #[error("this group is production: `confirm` must be the lock's name")]
+    /// The lock's name must be typed out: in production, and where a release of that format does harm.
+    #[error("{why}: `confirm` must be the lock's name")]
     ConfirmRequired {
         /// The lock's name.
         #[serde(flatten)]
         key: LockKey,
+        /// Why it is asked for.
+        why: String,
+    },
+    /// It could be anything.
+    #[error(
+        "the key is only a possible lock: it could be anything, so it is not released from here"
+    )]
+    PossibleLock {
+        /// The lock's name.
+        #[serde(flatten)]
+        key: LockKey,
+    },
+    /// Nobody can release a lock of this format for its owner.
+    #[error("{why}")]
+    NotReleasable {
+        /// Why not.
+        why: String,
     },
     /// It may not be done here.
     #[error("{why}")]
@@ -106,6 +123,14 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// The owner is the one that was seen, but it holds the lock anew.
+    #[error(
+        "the owner is the one you saw, but it renewed, entered or acquired the lock again since; nothing was touched"
+    )]
+    HoldChanged {
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
     /// The key holds something else than a lock of that format.
     #[error("the key holds something that is not a lock of this format: {detail}")]
     WrongType {
@@ -144,6 +169,8 @@ impl Fault {
             Self::BadRequest { .. } => "bad-request",
             Self::Impossible { .. } => "impossible",
             Self::ConfirmRequired { .. } => "confirm-required",
+            Self::PossibleLock { .. } => "possible-lock",
+            Self::NotReleasable { .. } => "not-releasable",
             Self::Forbidden { .. } => "forbidden",
             Self::UnknownGroup { .. } => "unknown-group",
             Self::NotObserved { .. } => "not-observed",
@@ -153,6 +180,7 @@ impl Fault {
             Self::NotHeld { .. } => "not-held",
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
+            Self::HoldChanged { .. } => "hold-changed",
             Self::WrongType { .. } => "wrong-type",
             Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
@@ -167,7 +195,10 @@ impl Fault {
                 "Correct the request; nothing was changed."
             }
             Self::ConfirmRequired { .. } => "Send the lock's name as `confirm`.",
-            Self::Forbidden { .. } => "Nothing was changed.",
+            Self::PossibleLock { .. } => {
+                "Pin a pattern to its format in the configuration to make it a lock; nothing was changed."
+            }
+            Self::NotReleasable { .. } | Self::Forbidden { .. } => "Nothing was changed.",
             Self::UnknownGroup { .. } => "GET /api/v1/groups lists the groups.",
             Self::NotObserved { .. } => {
                 "An observer cannot prove that it is free; acquire it to be sure."
@@ -179,7 +210,9 @@ impl Fault {
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
-            Self::OwnerChanged { .. } => "Look at the lock again before you decide.",
+            Self::OwnerChanged { .. } | Self::HoldChanged { .. } => {
+                "Look at the lock again before you decide."
+            }
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
             Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",
             Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Timestamp;
+use super::{FeedLevel, MissingPermission, Timestamp};
 
 /// How the nodes of a group serve one lock namespace together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -104,13 +104,20 @@ pub struct NodeView {
     pub uptime_ms: Option<u64>,
     /// When its `run_id` was seen to change; null while this console has seen no restart.
     pub restarted_at: Option<Timestamp>,
-    /// Until when its answers are a restart hazard: it restarted and may have forgotten locks whose owners rely on it, the
-    /// longest of which is over then. Null where no restart was seen, that was long enough ago, or every write is kept.
+    /// Until when its answers are a restart hazard: it may have forgotten locks whose owners rely on it, the longest of which
+    /// is over then. It was seen to restart without having kept every write, or it started long after a majority of its group
+    /// could have. Null otherwise, and once that was long enough ago.
     pub hazard_until: Option<Timestamp>,
     /// Whether it takes part in acquiring new locks; not during a restart hazard, unless the configuration says otherwise.
     pub votes: bool,
-    /// How changes are learnt: `poll`.
-    pub feed: String,
+    /// How changes are learnt.
+    pub feed: FeedLevel,
+    /// What is told that way, or why it is no better; null where every change is told at once.
+    pub feed_reason: Option<String>,
+    /// What its user may not do and would have to, for the screen to show everything.
+    pub missing: Vec<MissingPermission>,
+    /// Why nothing can be told from idle times here of who else touches a lock (`idle-touch`); null where it can.
+    pub unmeasured: Option<String>,
     /// When it last answered.
     pub heard_at: Option<Timestamp>,
 }
@@ -130,6 +137,8 @@ pub struct Coverage {
     pub pass_ms: Option<u64>,
     /// Time of an average SCAN call as seen from here, in milliseconds.
     pub call_ms: Option<f64>,
+    /// How many passes have ended, the last one counted; of several nodes, on the one with the fewest.
+    pub passes: u32,
     /// How many nodes it went over.
     pub nodes_reached: u32,
 }

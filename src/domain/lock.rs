@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Format, Lease, LockId, LockKey, NodeAnswer, Timestamp};
+use super::{
+    Confidence, Evidence, Format, Lease, LockId, LockKey, NodeAnswer, Renewals, Timestamp,
+};
 
 /// The first 16 hex digits of SHA-256 over an owner's bytes: what people see, compare and type. Not a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -102,7 +104,8 @@ pub enum Flag {
     NoExpiry,
     /// It missed a renewal, or under a fifth of its lease is left with no renewal seen.
     AtRisk,
-    /// Held past its own time: a legacy lock whose value lies in the past, or far longer than this lock's usual hold.
+    /// Held past its own time: a legacy lock whose value lies in the past, or far longer than this lock's usual hold
+    /// ([`Usual::overdue_after_ms`](super::Usual::overdue_after_ms)).
     Overdue,
     /// Renewed past the configured longest hold.
     Endless,
@@ -149,44 +152,6 @@ impl Flag {
     }
 }
 
-/// Where a number about renewals comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// Every change was told by the server.
-    Feed,
-    /// The deadline was looked at again and again; renewals between two looks count once.
-    Poll,
-    /// The renewals went through this console.
-    Api,
-}
-
-/// Renewals seen since this owner was first seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Renewals {
-    /// How many were seen.
-    pub count: u32,
-    /// How many a minute, over the time from the first to the last one; null until two were seen.
-    pub per_minute: Option<f64>,
-    /// Milliseconds from one to the next, on average; null until two were seen.
-    pub every_ms: Option<u64>,
-    /// When the last one was seen; null where none was.
-    pub last_at: Option<Timestamp>,
-    /// How they were seen.
-    pub source: Source,
-}
-
-/// One sign of contention together with where it comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Evidence {
-    /// `api-attempts`, `queue`, `subscribers`, `idle-touch` or `monitor-sample`.
-    pub kind: String,
-    /// The figure.
-    pub value: u64,
-    /// The time that the figure covers, in milliseconds, up to the observation.
-    pub window_ms: u64,
-}
-
 /// A lock as observed on the nodes of its group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(from = "super::wire::LockShape")]
@@ -196,6 +161,8 @@ pub struct Lock {
     pub id: LockId,
     /// Which library's layout it has.
     pub format: Format,
+    /// How sure it is that this is a lock, and of that layout.
+    pub confidence: Confidence,
     /// One owner at a time, or several.
     pub mode: Mode,
     /// What the nodes' answers add up to.
@@ -221,6 +188,9 @@ pub struct Lock {
     pub renewals: Renewals,
     /// Signs of contention; an empty list means "not observed", never "none".
     pub evidence: Vec<Evidence>,
+    /// Why touches of this very lock cannot be measured (`idle-touch`); null where they can, or where no lock's can: then
+    /// each node says why.
+    pub unmeasured: Option<String>,
 }
 
 /// What `acquired_at` means.
@@ -270,7 +240,7 @@ impl Lock {
 
     /// Whether a person should look at it: what the "needs attention" count counts.
     pub fn needs_attention(&self) -> bool {
-        self.attention() >= 3
+        self.confidence != Confidence::Possible && self.attention() >= 3
     }
 
     /// The verdict in words that a tired person understands.
@@ -279,7 +249,7 @@ impl Lock {
         let holding = |owner: &Owner| {
             self.nodes
                 .iter()
-                .filter(|node| node.answer.owner() == Some(owner))
+                .filter(|node| node.answer.shows(owner))
                 .count()
         };
         let silent = self
@@ -294,7 +264,10 @@ impl Lock {
             n => format!(" {n} nodes cannot be asked."),
         };
         match (self.verdict, &self.owner) {
-            (Verdict::Held, Some(owner)) if asked == 1 => format!("Held by {}.", owner.name()),
+            (Verdict::Held, Some(owner)) if asked == 1 => match self.owners.len() {
+                0 | 1 => format!("Held by {}.", owner.name()),
+                n => format!("Held by {} and {} more.", owner.name(), n - 1),
+            },
             (Verdict::Held, Some(owner)) => {
                 format!(
                     "Held by {} on {} of {asked} nodes; {quorum} make a quorum.{unreachable}",

@@ -3,29 +3,44 @@
 pub mod act;
 pub mod board;
 pub mod change;
+pub mod confidence;
+pub mod evidence;
 pub mod fault;
+pub mod feed;
 pub mod group;
+pub mod history;
 pub mod key;
 pub mod lease;
 pub mod library;
 pub mod listing;
 pub mod lock;
+pub mod name_pattern;
 pub mod outcome;
 pub mod quorum;
+pub mod renewals;
+pub mod sample;
 pub mod timestamp;
+pub mod waits;
+pub mod window;
 mod wire;
 
-pub use act::{Mine, Released};
+pub use act::{Mine, Released, SeenHold};
 pub use board::{Board, Snapshot};
 pub use change::{Change, Ending};
+pub use confidence::Confidence;
+pub use evidence::Evidence;
 pub use fault::Fault;
+pub use feed::{FeedLevel, MissingPermission};
 pub use group::{Coverage, Environment, GroupKind, GroupView, NodeState, NodeView, Role};
+pub use history::{History, Hold, HowEnded, Retention, Start, Usual, UsualOf};
 pub use key::{LockId, LockKey};
 pub use lease::Lease;
 pub use library::Format;
 pub use listing::{Filter, Order, Rank, Sort};
-pub use lock::{
-    AcquiredAt, Evidence, Fingerprint, Flag, Lock, Mode, Owner, Renewals, Source, Verdict,
-};
+pub use lock::{AcquiredAt, Fingerprint, Flag, Lock, Mode, Owner, Verdict};
 pub use outcome::{ActOutcome, Answer, NodeAct, NodeAnswer};
+pub use renewals::{Renewals, Source};
+pub use sample::{MonitorSample, SampledLock};
 pub use timestamp::Timestamp;
+pub use waits::{WaitedFor, Waiter, Waits, WaitsIn};
+pub use window::{Counts, View, Window, WindowNews};

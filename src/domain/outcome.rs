@@ -16,6 +16,9 @@ pub enum Answer {
         /// Until when, on this node.
         #[serde(flatten)]
         lease: Lease,
+        /// Who holds a shared lock at the same time on this node: further readers, other permits.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        others: Vec<Owner>,
     },
     /// The node answered: no such lock.
     Absent,
@@ -27,7 +30,31 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The owner that the node shows.
+    /// A node that shows one owner.
+    pub fn held_by(owner: Owner, lease: Lease) -> Self {
+        Self::Holds {
+            owner,
+            lease,
+            others: Vec::new(),
+        }
+    }
+
+    /// Every owner that the node shows.
+    pub fn owners(&self) -> impl Iterator<Item = &Owner> {
+        let others: &[Owner] = match self {
+            Self::Holds { others, .. } => others,
+            Self::Absent | Self::Unreachable { .. } => &[],
+        };
+        self.owner().into_iter().chain(others)
+    }
+
+    /// Whether the node shows this owner, whatever it says of it beyond that.
+    pub fn shows(&self, owner: &Owner) -> bool {
+        self.owners()
+            .any(|here| here.fingerprint == owner.fingerprint)
+    }
+
+    /// The owner that the node shows; the first of several.
     pub fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Holds { owner, .. } => Some(owner),
@@ -78,6 +105,8 @@ pub enum ActOutcome {
         #[serde(skip_serializing_if = "Option::is_none")]
         owner: Option<Owner>,
     },
+    /// The owner is the one that was seen, but its hold is another: renewed, entered or acquired again since. Nothing was touched.
+    AnotherHold,
     /// It was asked, and had not answered yet when the others had decided; what is left there is cleared away unless it counts.
     Pending,
     /// The node could not be asked, or gave an error; what happened there is not known.
@@ -96,4 +125,21 @@ pub struct NodeAct {
     /// What happened there.
     #[serde(flatten)]
     pub outcome: ActOutcome,
+}
+
+impl NodeAct {
+    /// Who else holds the lock there, where that was found and could be told.
+    pub fn other_owner(&self) -> Option<&Owner> {
+        match &self.outcome {
+            ActOutcome::OtherOwner { owner } => owner.as_ref(),
+            ActOutcome::Acquired
+            | ActOutcome::Extended
+            | ActOutcome::Released
+            | ActOutcome::Holds { .. }
+            | ActOutcome::NotHeld
+            | ActOutcome::AnotherHold
+            | ActOutcome::Pending
+            | ActOutcome::Failed { .. } => None,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Lease, Owner, Verdict};
+use super::{Answer, Lease, Mode, Owner, Verdict};
 
 /// How many of `nodes` make a quorum: more than half of all configured ones, reachable or not.
 pub const fn majority(nodes: usize) -> usize {
@@ -40,28 +40,29 @@ pub struct Seen {
 /// Judges one lock from the answers of *all* configured nodes of its group.
 ///
 /// The order of the answers does not matter. An owner is told by its fingerprint; label and hold count may differ from
-/// node to node without making two owners of one.
-pub fn judge(answers: &[&Answer]) -> Judgement {
+/// node to node without making two owners of one. Owners of a shared lock are never a split: they are meant to be several.
+pub fn judge(answers: &[&Answer], mode: Mode) -> Judgement {
     let quorum = majority(answers.len());
     let unreachable = answers.iter().filter(|answer| !answer.is_answer()).count();
 
     let mut owners: Vec<(&Owner, Vec<Lease>)> = Vec::new();
     for answer in answers {
-        match answer {
-            Answer::Holds { owner, lease } => {
-                match owners
-                    .iter_mut()
-                    .find(|(known, _)| known.fingerprint == owner.fingerprint)
-                {
-                    Some((known, leases)) => {
-                        leases.push(*lease);
-                        // Any order of answers must give the same owner, so the choice between two views of it is by value.
-                        *known = (*known).max(owner);
-                    }
-                    None => owners.push((owner, vec![*lease])),
+        let lease = match answer {
+            Answer::Holds { lease, .. } => *lease,
+            Answer::Absent | Answer::Unreachable { .. } => continue,
+        };
+        for owner in answer.owners() {
+            match owners
+                .iter_mut()
+                .find(|(known, _)| known.fingerprint == owner.fingerprint)
+            {
+                Some((known, leases)) => {
+                    leases.push(lease);
+                    // Any order of answers must give the same owner, so the choice between two views of it is by value.
+                    *known = (*known).max(owner);
                 }
+                None => owners.push((owner, vec![lease])),
             }
-            Answer::Absent | Answer::Unreachable { .. } => {}
         }
     }
     owners.sort_by(|(a, on_a), (b, on_b)| {
@@ -82,10 +83,11 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
     let held = on >= quorum;
     let owner = held.then(|| (*first).clone());
     let lease_of_quorum = leases.get(quorum - 1).copied();
+    let is_split = mode == Mode::Exclusive && owners.len() > 1;
 
     let verdict = if held {
         Verdict::Held
-    } else if owners.len() > 1 {
+    } else if is_split {
         Verdict::Split
     } else if on + unreachable >= quorum {
         Verdict::Unknown
@@ -103,7 +105,7 @@ pub fn judge(answers: &[&Answer]) -> Judgement {
         lease: lease_of_quorum
             .or(last_remains)
             .expect("an owner was seen, and every owner comes with a lease"),
-        is_split: owners.len() > 1,
+        is_split,
         is_fragment: !held,
         owners: owners.into_iter().map(|(owner, _)| owner.clone()).collect(),
     })

@@ -17,10 +17,7 @@ fn owner(n: u8) -> Owner {
 }
 
 fn holds(n: u8, left_ms: i64) -> Answer {
-    Answer::Holds {
-        owner: owner(n),
-        lease: Lease::until(NOW.plus_millis(left_ms), NOW),
-    }
+    Answer::held_by(owner(n), Lease::until(NOW.plus_millis(left_ms), NOW))
 }
 
 fn down() -> Answer {
@@ -30,7 +27,7 @@ fn down() -> Answer {
 }
 
 fn judged(answers: &[Answer]) -> Judgement {
-    judge(&answers.iter().collect::<Vec<_>>())
+    judge(&answers.iter().collect::<Vec<_>>(), Mode::Exclusive)
 }
 
 fn verdict(answers: &[Answer]) -> Option<Verdict> {
@@ -134,6 +131,43 @@ fn nobody_seen_with_too_many_silent_nodes_tells_nothing() {
     );
 }
 
+/// A node that shows several owners of a shared lock.
+fn shared(owners: &[u8], left_ms: i64) -> Answer {
+    Answer::Holds {
+        owner: owner(owners[0]),
+        lease: Lease::until(NOW.plus_millis(left_ms), NOW),
+        others: owners[1..].iter().copied().map(owner).collect(),
+    }
+}
+
+fn judged_shared(answers: &[Answer]) -> Seen {
+    match judge(&answers.iter().collect::<Vec<_>>(), Mode::Shared) {
+        Judgement::Seen(seen) => seen,
+        Judgement::NotObserved | Judgement::CannotTell => panic!("it is seen"),
+    }
+}
+
+#[test]
+fn readers_beside_one_another_are_no_split() {
+    let seen = judged_shared(&[
+        shared(&[1, 2, 3], 9),
+        shared(&[3, 2], 9),
+        shared(&[2, 1], 9),
+    ]);
+    assert_eq!((seen.verdict, seen.is_split), (Verdict::Held, false));
+    assert_eq!(seen.owners, [owner(2), owner(1), owner(3)]);
+    let apart = judged_shared(&[shared(&[1], 9), shared(&[2], 9), Answer::Absent]);
+    assert_eq!((apart.verdict, apart.is_split), (Verdict::Partial, false));
+}
+
+#[test]
+fn two_owners_of_an_exclusive_lock_on_one_node_are_a_split() {
+    let Judgement::Seen(seen) = judged(&[shared(&[1, 2], 9)]) else {
+        panic!("it is seen");
+    };
+    assert_eq!((seen.verdict, seen.is_split), (Verdict::Held, true));
+}
+
 #[test]
 fn validity_subtracts_time_and_drift() {
     let ms = Duration::from_millis;
@@ -148,7 +182,7 @@ fn validity_subtracts_time_and_drift() {
 fn any_answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
         3 => (1u8..4, 0i64..10_000).prop_map(|(n, left)| holds(n, left)),
-        1 => (1u8..4).prop_map(|n| Answer::Holds { owner: owner(n), lease: Lease::Never }),
+        1 => (1u8..4).prop_map(|n| Answer::held_by(owner(n), Lease::Never)),
         2 => Just(Answer::Absent),
         2 => Just(down()),
     ]
@@ -216,7 +250,7 @@ proptest! {
     fn a_held_lock_keeps_its_quorum_until_its_lease_ends(answers in proptest::collection::vec(any_answer(), 1..8)) {
         if let Judgement::Seen(Seen { verdict: Verdict::Held, owner: Some(winner), lease, .. }) = judged(&answers) {
             let alive = |moment: Timestamp| answers.iter().filter(|answer| match answer {
-                Answer::Holds { owner, lease } =>
+                Answer::Holds { owner, lease, .. } =>
                     *owner == winner && lease.remaining_ms(moment).is_none_or(|left| left > 0),
                 Answer::Absent | Answer::Unreachable { .. } => false,
             }).count();

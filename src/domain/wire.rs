@@ -8,8 +8,9 @@ use serde::Deserialize;
 
 use super::fault::Fault;
 use super::{
-    AcquiredAt, ActOutcome, Answer, Change, Ending, Evidence, Fingerprint, Flag, Format, GroupView,
-    Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals, Timestamp, Verdict,
+    AcquiredAt, ActOutcome, Answer, Change, Confidence, Ending, Evidence, Fingerprint, Flag,
+    Format, GroupView, Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals,
+    SampledLock, Timestamp, Verdict,
 };
 
 /// What is wrong with something that was read.
@@ -54,6 +55,7 @@ pub(super) struct LockShape {
     key: String,
     key_encoded: Option<String>,
     format: Format,
+    confidence: Confidence,
     mode: Mode,
     verdict: Verdict,
     flags: Vec<Flag>,
@@ -67,6 +69,8 @@ pub(super) struct LockShape {
     nodes: Vec<NodeAnswer>,
     renewals: Renewals,
     evidence: Vec<Evidence>,
+    #[serde(default)]
+    unmeasured: Option<String>,
 }
 
 impl From<LockShape> for Lock {
@@ -77,6 +81,7 @@ impl From<LockShape> for Lock {
                 key: key(shape.key, shape.key_encoded.as_deref()),
             },
             format: shape.format,
+            confidence: shape.confidence,
             mode: shape.mode,
             verdict: shape.verdict,
             flags: shape.flags,
@@ -89,6 +94,27 @@ impl From<LockShape> for Lock {
             nodes: shape.nodes,
             renewals: shape.renewals,
             evidence: shape.evidence,
+            unmeasured: shape.unmeasured,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct SampledShape {
+    key: String,
+    key_encoded: Option<String>,
+    attempts: u64,
+    failed: u64,
+    clients: Vec<String>,
+}
+
+impl From<SampledShape> for SampledLock {
+    fn from(shape: SampledShape) -> Self {
+        Self {
+            key: key(shape.key, shape.key_encoded.as_deref()),
+            attempts: shape.attempts,
+            failed: shape.failed,
+            clients: shape.clients,
         }
     }
 }
@@ -103,6 +129,8 @@ pub(super) struct NodeShape {
     expires_at: Option<Timestamp>,
     reason: Option<String>,
     holds: Option<u32>,
+    #[serde(default)]
+    others: Vec<Owner>,
 }
 
 impl TryFrom<NodeShape> for NodeAnswer {
@@ -113,6 +141,7 @@ impl TryFrom<NodeShape> for NodeAnswer {
             "holds" => Answer::Holds {
                 owner: shape.owner.ok_or("a node that holds names an owner")?,
                 lease: lease(shape.expires_at, shape.lease_ms),
+                others: shape.others,
             },
             "absent" => Answer::Absent,
             "unreachable" => Answer::Unreachable {
@@ -142,6 +171,7 @@ impl TryFrom<NodeShape> for NodeAct {
             },
             "not-held" => ActOutcome::NotHeld,
             "other-owner" => ActOutcome::OtherOwner { owner: shape.owner },
+            "another-hold" => ActOutcome::AnotherHold,
             "pending" => ActOutcome::Pending,
             "failed" => ActOutcome::Failed {
                 reason: shape.reason.unwrap_or_default(),
@@ -247,6 +277,13 @@ impl TryFrom<FaultShape> for Fault {
             },
             "confirm-required" => Self::ConfirmRequired {
                 key: key(shape.key.unwrap_or_default(), shape.key_encoded.as_deref()),
+                why: shape.why.unwrap_or_default(),
+            },
+            "possible-lock" => Self::PossibleLock {
+                key: key(shape.key.unwrap_or_default(), shape.key_encoded.as_deref()),
+            },
+            "not-releasable" => Self::NotReleasable {
+                why: shape.why.unwrap_or_default(),
             },
             "forbidden" => Self::Forbidden {
                 why: shape.why.unwrap_or_default(),
@@ -282,6 +319,9 @@ impl TryFrom<FaultShape> for Fault {
             },
             "owner-changed" => Self::OwnerChanged {
                 owner,
+                nodes: nodes(shape.nodes)?,
+            },
+            "hold-changed" => Self::HoldChanged {
                 nodes: nodes(shape.nodes)?,
             },
             "too-many-requests" => Self::TooMany {

@@ -29,11 +29,18 @@ fn id() -> LockId {
 
 fn answers() -> Vec<NodeAnswer> {
     let at = Timestamp::from_millis(5_000);
-    let held = |lease| Answer::Holds {
+    let held = |lease| Answer::held_by(owner(), lease);
+    let reader = Owner {
+        fingerprint: Fingerprint::parse("fedcba9876543210").unwrap(),
+        ..owner()
+    };
+    let shared = Answer::Holds {
         owner: owner(),
-        lease,
+        lease: Lease::Never,
+        others: vec![reader],
     };
     [
+        shared,
         held(Lease::Never),
         held(Lease::Expires { at, left_ms: 7 }),
         Answer::Absent,
@@ -76,6 +83,7 @@ fn lock() -> Lock {
     Lock {
         id: id(),
         format: Format::ShedLock,
+        confidence: Confidence::Likely,
         mode: Mode::Exclusive,
         verdict: Verdict::Split,
         flags: Flag::ALL.to_vec(),
@@ -93,6 +101,11 @@ fn lock() -> Lock {
             count: 3,
             per_minute: Some(6.5),
             every_ms: Some(9_000),
+            jitter_ms: Some(40),
+            margin_ms: Some(20_000),
+            smallest_margin_ms: Some(19_000),
+            missed_beats: 1,
+            hand_overs_per_minute: Some(1.5),
             last_at: Some(Timestamp::from_millis(1_500)),
             source: Source::Poll,
         },
@@ -101,6 +114,7 @@ fn lock() -> Lock {
             value: 2,
             window_ms: 60_000,
         }],
+        unmeasured: Some("the node is a replica".to_owned()),
     }
 }
 
@@ -145,7 +159,15 @@ fn every_fault_comes_back_as_it_was() {
             field: "ttl_ms".into(),
             detail: detail.clone(),
         },
-        Fault::ConfirmRequired { key: id().key },
+        Fault::ConfirmRequired {
+            key: id().key,
+            why: "this group is production".into(),
+        },
+        Fault::PossibleLock { key: id().key },
+        Fault::NotReleasable {
+            why: "it counts".into(),
+        },
+        Fault::HoldChanged { nodes: Vec::new() },
         Fault::Forbidden {
             why: detail.clone(),
         },

@@ -2,15 +2,17 @@
 //!
 //! `axum::serve` would do all but the limits: it has no time limit for a request's head.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, Request};
+use axum::http::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tower::Service as _;
+use tower::Service;
 
 use super::api::limits::no_room;
 use super::config::LimitsConfig;
@@ -38,19 +40,25 @@ const REFUSED_AT_A_TIME: usize = 64;
 /// How long a client may take to hear it.
 const REFUSAL: Duration = Duration::from_secs(1);
 
-/// Serves `router` on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
+/// Serves HTTP on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
 /// all connections off.
-pub async fn serve(
+pub async fn serve<S, B>(
     listener: TcpListener,
-    router: Router,
-    limits: &LimitsConfig,
-    stop: &CancellationToken,
-) {
+    service: S,
+    limits: LimitsConfig,
+    stop: CancellationToken,
+) where
+    S: Service<Request, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
     let most = room(limits.connections);
     let no_room: Arc<[u8]> = no_room(most).into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.read_timeout)
+        // Answers are short: head and body in one piece are written faster than two.
+        .writev(false)
         .max_buf_size(LARGEST_HEAD);
     let (mut connections, mut refused) = (JoinSet::new(), JoinSet::new());
     loop {
@@ -63,7 +71,7 @@ pub async fn serve(
                     connections.spawn(converse(
                         stream,
                         peer,
-                        router.clone(),
+                        service.clone(),
                         http.clone(),
                         stop.child_token(),
                     ));
@@ -86,19 +94,22 @@ pub async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-async fn converse(
+async fn converse<S, B>(
     stream: TcpStream,
     peer: SocketAddr,
-    router: Router,
+    service: S,
     http: http1::Builder,
     stop: CancellationToken,
-) {
+) where
+    S: Service<Request, Response = Response<B>, Error = Infallible> + Clone,
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>> + 'static,
+{
     // Answers are small and written at once; without this some would wait for the client's acknowledgement.
     let _best_effort = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().call(request)
+        service.clone().call(request)
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {

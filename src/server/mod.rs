@@ -14,7 +14,9 @@ pub mod nodes;
 pub mod operations;
 pub mod state;
 mod telemetry;
+mod threads;
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -27,8 +29,9 @@ use axum::response::{IntoResponse, Response};
 use leptos::config::LeptosOptions;
 use leptos_axum::{AxumRouteListing, LeptosRoutes as _, generate_route_list};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -43,6 +46,7 @@ use nodes::Group;
 use operations::Operations;
 use operations::idempotency::Repeats;
 use state::{AppState, Handles};
+use threads::{ActsThread, Door};
 
 /// How long open requests may take to end once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(3);
@@ -65,10 +69,11 @@ pub async fn serve_within(
     clock: Clock,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
     let groups: Vec<Arc<Group>> = groups
         .into_iter()
-        .map(|group| Group::start(group, clock.clone(), stop.clone()))
+        .map(|group| Group::start_acting_on(acts.handle(), group, clock.clone(), stop.clone()))
         .collect();
     let index = Index::start(&groups, clock, &stop, &tasks);
     let operations = Arc::new(Operations::new(groups, index));
@@ -79,16 +84,32 @@ pub async fn serve_within(
         limits: Arc::new(Limits::new(limits.clone())),
         stop: stop.clone(),
     };
-    let router = router(handles.into());
+    let state = AppState::from(handles);
+    let door = Door::new(state.clone(), router(state), Handle::current());
+    let service = ServiceBuilder::new()
+        .layer(CatchPanicLayer::new())
+        .map_response(with_headers)
+        .layer(CsrfLayer::new())
+        .service_fn(move |request| {
+            let door = door.clone();
+            async move { Ok::<_, Infallible>(door.answer(request).await) }
+        });
 
-    let graceful = connections::serve(listener, router, &limits, &stop);
+    // A listener belongs to the runtime that it is made on, and its connections with it.
+    let listener = listener.into_std()?;
+    let stop_there = stop.clone();
+    let graceful = AbortOnDropHandle::new(acts.handle().spawn(async move {
+        let listener = TcpListener::from_std(listener)?;
+        connections::serve(listener, service, limits, stop_there).await;
+        io::Result::Ok(())
+    }));
     let forced = async {
         stop.cancelled().await;
         tokio::time::sleep(GRACE).await;
         tracing::warn!("some requests did not end in time and were cut off");
     };
     tokio::select! {
-        () = graceful => {}
+        ended = graceful => ended.map_err(io::Error::other)??,
         () = forced => {}
     }
     tasks.close();
@@ -101,7 +122,7 @@ pub async fn serve_within(
 static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(App));
 
 /// Every route: API, pages, files.
-pub fn router(state: AppState) -> Router {
+fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
         .leptos_routes(&state, PAGES.clone(), move || shell(options.clone()))
@@ -109,12 +130,6 @@ pub fn router(state: AppState) -> Router {
         .layer(CompressionLayer::new());
     api::routes(Arc::clone(&state.limits))
         .merge(console)
-        .layer(
-            ServiceBuilder::new()
-                .layer(CatchPanicLayer::new())
-                .map_response(with_headers)
-                .layer(CsrfLayer::new()),
-        )
         .with_state(state)
 }
 

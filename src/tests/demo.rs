@@ -27,7 +27,7 @@ async fn the_promised_locks_are_on_the_nodes() {
             Format::Redsync,
             5,
         ),
-        (&demo.orders, "lock:invoice:1842", Format::Plain, 5),
+        (&demo.orders, "lock:invoice:1842", Format::Madelson, 5),
         (&demo.orders, "lock:stock:recount", Format::NodeRedlock, 2),
         (&demo.jobs, "redisson:billing:run", Format::Redisson, 1),
         (&demo.jobs, "lock:nightly-report", Format::RedisPy, 1),

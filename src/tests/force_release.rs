@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::StreamExt as _;
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::force_release;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
+use crate::support::force::force_release;
 use crate::support::redis_nodes::RedisNodes;
 
 const FIELD: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockkeeper::domain::{Format, LockKey};
+use lockkeeper::domain::{Confidence, Format, LockKey, Mode};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::{Recognised, recognise};
 
@@ -88,6 +88,94 @@ async fn rslock_writes_bytes_that_are_no_text() {
     );
 }
 
+#[tokio::test]
+async fn each_library_around_redis_py_is_known_by_name() {
+    let server = Server::start().await;
+    let tokens = run(
+        &programs::python_with_lock_clients(),
+        "python_libraries.py",
+        &[&server.port()],
+    );
+    let expected = [
+        (":1:dlock", Format::DjangoRedis, Confidence::Sure),
+        ("huey.r.eu.eu.lock.nightly", Format::Huey, Confidence::Sure),
+        ("huey.results.app", Format::Huey, Confidence::Sure),
+        ("lock:payouts", Format::RedlockPy, Confidence::Likely),
+        ("lock:prl", Format::PythonRedisLock, Confidence::Sure),
+        ("redbeat::lock", Format::Redbeat, Confidence::Sure),
+        ("redlock:printer", Format::Pottery, Confidence::Likely),
+        ("rq:scheduler-lock:default", Format::Rq, Confidence::Sure),
+    ];
+    assert!(
+        tokens
+            .keys()
+            .map(String::as_str)
+            .eq(expected.map(|row| row.0))
+    );
+    for (key, format, confidence) in expected {
+        let lock = server.recognise(key).await;
+        // One in sixteen of redlock-py's tokens could be bsm/redislock's.
+        let is_either = lock.format == Format::Redislock && format == Format::RedlockPy;
+        assert!(lock.format == format || is_either, "{key}: {}", lock.format);
+        assert!(lock.confidence == confidence || is_either, "{key}");
+        let bytes = lock.owners[0].bytes.expose();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, tokens[key], "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_has_a_job_is_told_from_a_lock() {
+    for (package, format) in [("bullmq", Format::Bullmq), ("bull", Format::Bull)] {
+        let server = Server::start().await;
+        let tokens = run(&node(package), "bull.mjs", &[&server.port(), package]);
+        let (key, token) = tokens.first_key_value().unwrap();
+        let lock = server.recognise(key).await;
+        assert_eq!(
+            (lock.format, lock.confidence, lock.owners[0].bytes.expose()),
+            (format, Confidence::Sure, token.as_bytes())
+        );
+        let label = format!("worker {}", &token[..8]);
+        assert_eq!(lock.owners[0].owner.label, Some(label));
+        // Marks of time beside it are no locks.
+        assert_eq!(server.seen("bull:mail:stalled-check").await, None);
+    }
+}
+
+#[tokio::test]
+async fn redis_semaphore_shows_every_owner_of_permits() {
+    let server = Server::start().await;
+    let tokens = run(
+        &node("redis-semaphore"),
+        "redis_semaphore.mjs",
+        &[&server.port()],
+    );
+    let mutex = server.recognise("mutex:report").await;
+    assert_eq!(mutex.format, Format::RedisSemaphore);
+    assert_eq!(
+        mutex.owners[0].bytes.expose(),
+        tokens["mutex:report"].as_bytes()
+    );
+    let permits = server.recognise("semaphore:gpu").await;
+    assert_eq!(
+        (permits.format, permits.mode),
+        (Format::RedisSemaphore, Mode::Shared)
+    );
+    let owners: Vec<(String, Option<u32>)> = permits
+        .owners
+        .iter()
+        .map(|seen| {
+            let id = String::from_utf8(seen.bytes.expose().to_vec()).unwrap();
+            (id, seen.owner.holds)
+        })
+        .collect();
+    let (one, two) = tokens["semaphore:gpu"].split_once(',').unwrap();
+    for expected in [(one.to_owned(), None), (two.to_owned(), Some(2))] {
+        assert!(owners.contains(&expected), "{expected:?} in {owners:?}");
+    }
+    assert_eq!(owners.len(), 2);
+}
+
 /// Runs a client, which prints names and tokens, to its end.
 fn run(program: &Path, script: &str, arguments: &[&str]) -> BTreeMap<String, String> {
     let script = programs::script(script);
@@ -134,9 +222,13 @@ impl Server {
     }
 
     async fn recognise(&self, key: &str) -> Recognised {
-        let mut look = self.group.look(&[LockKey::from(key)]).await;
-        let sighting = look.nodes.remove(0).seen.unwrap().remove(0).unwrap();
+        let lock = self.seen(key).await;
+        lock.unwrap_or_else(|| panic!("{key} is not recognised"))
+    }
+
+    /// What the key is taken for.
+    async fn seen(&self, key: &str) -> Option<Recognised> {
+        let sighting = self.group.sighting(&LockKey::from(key)).await.unwrap();
         recognise(&sighting, false)
-            .unwrap_or_else(|| panic!("{key} is not recognised: {sighting:?}"))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockkeeper::server::formats::fingerprint;
 use lockkeeper::server::locking::Token;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::keeping::{KEY, LEASE, ends_within, is_on_all, patient};
 use crate::support::console::{Person, TestConsole, Told, Watching};
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 /// A console on three nodes, with somebody who watches it.
@@ -151,6 +153,64 @@ async fn ones_own_token_keeps_a_lock_that_is_held_already_and_changes_its_lease(
     let () = client.pset_ex(KEY, "my-own-secret", 600).await.unwrap();
     // Were it still kept, it would be renewed.
     ends_within(&nodes, LEASE).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_was_entered_twice_is_kept_until_it_was_released_twice() {
+    let (nodes, _console, person, mut watching) = console().await;
+    let token = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
+    let body = json!({ "ttl_ms": 600, "auto_renew": true, "format": "redisson", "token": token });
+    for _ in 0..2 {
+        let answer = person.post(&path("acquire"), body.clone()).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+    }
+    let release = async || {
+        let body = json!({ "token": token });
+        let released = person.post(&path("release"), body).await;
+        released.json()["outcome"].clone()
+    };
+    assert_eq!(release().await, "holds");
+    let renewed = |told: &Told| told.data["lock"]["renewals"]["count"].as_u64();
+    let before = watching.until(|told| renewed(told).is_some()).await;
+    let before = renewed(&before);
+    // Looked at once a second: renewed after its first lease was over.
+    watching.until(|told| renewed(told) > before).await;
+    assert_eq!(release().await, "released");
+    for node in &nodes.0 {
+        assert!(!node.client().await.exists::<_, bool>(KEY).await.unwrap());
+    }
+    // Nothing is told of it, so what is told first is of the next one.
+    let next = acquire_kept(&person, LEASE).await;
+    for n in 0..3 {
+        nodes.delete(n, KEY.as_bytes()).await;
+    }
+    let told = watching.until(is_lost).await;
+    assert_eq!(told.data["fingerprint"], next["fingerprint"]);
+}
+
+#[tokio::test]
+async fn a_lock_whose_value_is_its_end_is_known_by_the_value_that_it_has_now() {
+    let (nodes, _console, person, mut watching) = console().await;
+    let body = json!({ "ttl_ms": 600, "auto_renew": true, "format": "legacy-timestamp" });
+    let acquired = person.post(&path("acquire"), body).await.json();
+    let seen = async || {
+        let value = nodes.get(0, KEY.as_bytes()).await.unwrap();
+        fingerprint(&value).to_string()
+    };
+    eventually_is(
+        "it is renewed, which makes another value of it",
+        async || seen().await != text(&acquired, "fingerprint"),
+    )
+    .await;
+    // It changes once a second: whoever saw the value before has to look again.
+    eventually_is("it is released by force, as it is seen", async || {
+        let body = json!({ "fingerprint": seen().await, "reason": "stuck" });
+        person.post(&path("force-release"), body).await.status == 200
+    })
+    .await;
+    let told = watching.until(is_lost).await;
+    assert_eq!(told.data["why"], "it was released by force");
+    assert_ne!(told.data["fingerprint"], acquired["fingerprint"]);
 }
 
 #[tokio::test]

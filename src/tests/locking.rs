@@ -1,33 +1,15 @@
-//! Acquire, extend, release on groups of real nodes, as several programs would use them at once.
+//! Acquire, extend, release on groups of real nodes: what they do there and what they tell.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::wait::Queues;
-use lockkeeper::server::locking::{
-    Attempt, End, Token, Want, acquire, acquire_within as wait_for, extend, release,
-};
-use lockkeeper::server::nodes::Group;
+use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
 use redis::AsyncCommands as _;
 
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
-
-/// Waits as somebody who is alone in a process of its own.
-async fn acquire_within(
-    group: &Group,
-    key: &LockKey,
-    token: &Token,
-    ttl: Duration,
-    wait: Duration,
-) -> Attempt {
-    let place = Queues::default().join(key);
-    wait_for(group, &Want::plain(key, token, ttl), wait, place).await
-}
 
 /// It was done on a quorum, and elsewhere too or not heard of yet.
 fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
@@ -154,6 +136,52 @@ async fn only_the_owners_token_extends_and_releases() {
 }
 
 #[tokio::test]
+async fn an_extension_never_makes_a_lease_shorter_least_of_all_when_it_fails() {
+    let mut nodes = RedisNodes::start(3).await;
+    let group = nodes.group().await;
+    let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
+    let attempt = acquire(&group, &key, &token, TTL).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    let is_as_it_was = async |nodes: &RedisNodes, n: usize| {
+        let mut client = nodes.0[n].client().await;
+        let left: i64 = client.pttl(key.as_bytes()).await.unwrap();
+        assert!((20_000..=30_000).contains(&left), "{left}");
+    };
+    let short = Duration::from_secs(2);
+    let End::Won(validity) = extend(&group, &key, &token, short).await.end else {
+        panic!("it is held")
+    };
+    assert!(validity < short, "{validity:?}");
+    let again = Want {
+        brought: true,
+        ..Want::plain(&key, &token, short)
+    };
+    let attempt = Claim::new(&group, &again).try_once().await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    for n in 0..3 {
+        is_as_it_was(&nodes, n).await;
+    }
+    for n in [1, 2] {
+        nodes.0[n].kill().await;
+    }
+    let attempt = extend(&group, &key, &token, short).await;
+    assert_eq!(attempt.end, End::NoQuorum, "{attempt:?}");
+    assert_eq!(attempt.nodes[0].outcome, ActOutcome::Extended);
+    is_as_it_was(&nodes, 0).await;
+}
+
+#[tokio::test]
+async fn a_lock_without_expiry_gets_a_lease_when_its_owner_extends_it() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    nodes.set(0, b"lock:a", b"us", None).await;
+    let attempt = extend(&group, &"lock:a".into(), &Token::from_bytes("us"), TTL).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    let left: i64 = nodes.0[0].client().await.pttl("lock:a").await.unwrap();
+    assert!((20_000..=30_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
 async fn whatever_is_in_the_way_is_named_and_left_alone() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
@@ -276,92 +304,4 @@ async fn a_refused_command_never_tells_the_token() {
         };
         assert_eq!(reason, "unknown command 'EVALSHA'");
     }
-}
-
-#[tokio::test]
-async fn waiting_ends_with_the_lock_or_with_the_time() {
-    let nodes = RedisNodes::start(3).await;
-    let group = nodes.group().await;
-    let (key, ours, theirs) = (
-        LockKey::from("lock:a"),
-        Token::mint("us"),
-        Token::mint("them"),
-    );
-    assert!(matches!(
-        acquire(&group, &key, &ours, TTL).await.end,
-        End::Won(_)
-    ));
-    let began = Instant::now();
-    let attempt = acquire_within(&group, &key, &theirs, TTL, Duration::from_millis(300)).await;
-    assert!(matches!(attempt.end, End::Taken { .. }), "{attempt:?}");
-    assert!(
-        (300..800).contains(&began.elapsed().as_millis()),
-        "{:?}",
-        began.elapsed()
-    );
-
-    let waiting = acquire_within(&group, &key, &theirs, TTL, Duration::from_secs(20));
-    let releasing = async {
-        // By now the other one waits; if not, it finds the lock free, which is just as well.
-        tokio::task::yield_now().await;
-        release(&group, &key, &ours).await
-    };
-    let (attempt, _) = tokio::join!(waiting, releasing);
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_contenders_one_at_a_time_has_it_and_all_get_it() {
-    let nodes = RedisNodes::start(3).await;
-    let group = nodes.group().await;
-    let inside = Arc::new(AtomicU32::new(0));
-    let contenders = (0..20).map(|n| {
-        let (group, inside) = (Arc::clone(&group), Arc::clone(&inside));
-        tokio::spawn(async move {
-            let (key, token) = (LockKey::from("lock:a"), Token::mint(&format!("worker-{n}")));
-            let attempt = acquire_within(&group, &key, &token, TTL, Duration::from_secs(30)).await;
-            assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-            assert_eq!(
-                inside.fetch_add(1, Ordering::SeqCst),
-                0,
-                "two owners at once"
-            );
-            tokio::task::yield_now().await;
-            inside.fetch_sub(1, Ordering::SeqCst);
-            release(&group, &key, &attempt.token.unwrap_or(token)).await;
-        })
-    });
-    for contender in futures::future::join_all(contenders).await {
-        contender.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn another_librarys_redlock_and_ours_exclude_one_another() {
-    let nodes = RedisNodes::start(3).await;
-    let group = nodes.group().await;
-    let urls: Vec<String> = nodes
-        .0
-        .iter()
-        .map(|node| format!("redis://127.0.0.1:{}", node.port()))
-        .collect();
-    let mut manager = rslock::LockManager::new(urls);
-    manager.set_retry(1, Duration::from_millis(10));
-    let key = LockKey::from("lock:a");
-
-    let theirs = manager.lock("lock:a", TTL).await.unwrap();
-    assert!(matches!(
-        acquire(&group, &key, &Token::mint("us"), TTL).await.end,
-        End::Taken { owner: Some(_), .. }
-    ));
-    manager.unlock(&theirs).await;
-
-    let ours = Token::mint("us");
-    assert!(matches!(
-        acquire(&group, &key, &ours, TTL).await.end,
-        End::Won(_)
-    ));
-    assert!(manager.lock("lock:a", TTL).await.is_err());
-    release(&group, &key, &ours).await;
-    assert!(manager.lock("lock:a", TTL).await.is_ok());
 }

@@ -24,7 +24,7 @@ async fn calls(nodes: &RedisNodes, command: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn an_owner_extends_and_releases_by_the_servers_own_commands() {
+async fn an_owner_extends_without_shortening_and_releases_by_the_servers_own_command() {
     let nodes = RedisNodes(vec![RedisNode::start_valkey().await]);
     let group = nodes.group().await;
     let (key, ours, wrong) = (
@@ -34,9 +34,11 @@ async fn an_owner_extends_and_releases_by_the_servers_own_commands() {
     );
     let attempt = acquire(&group, &key, &ours, Duration::from_secs(10)).await;
     assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    for ttl in [TTL, Duration::from_secs(1)] {
+        let attempt = extend(&group, &key, &ours, ttl).await;
+        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    }
     let scripts = calls(&nodes, "evalsha").await;
-    let attempt = extend(&group, &key, &ours, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
     let mut client = nodes.0[0].client().await;
     let left: i64 = client.pttl(key.as_bytes()).await.unwrap();
     assert!(left > 20_000, "{left}");

@@ -47,7 +47,7 @@ async fn an_owner_that_enters_again_releases_as_often() {
     let (status, extended) = post("extend", lease).await;
     assert_eq!(status, 200, "{extended}");
     assert_eq!(extended.get("token"), None);
-    assert!((20_000..=30_000).contains(&client.pttl::<_, i64>(KEY).await.unwrap()));
+    assert!(client.pttl::<_, i64>(KEY).await.unwrap() > 50_000);
 
     let (status, left) = post("release", json!({"token": token})).await;
     assert_eq!(status, 200, "{left}");
@@ -165,7 +165,6 @@ async fn what_is_no_redisson_lock_is_named_and_left_alone() {
         ("lock:plain", None),
         ("lock:list", Some("list")),
         ("lock:user", Some("hash")),
-        ("lock:read-write", Some("hash")),
         ("lock:many", Some("hash")),
     ] {
         let theirs = Want {

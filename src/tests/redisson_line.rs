@@ -6,9 +6,10 @@ use std::time::Duration;
 use lockkeeper::domain::{ActOutcome, LockKey};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Claim, End, Layout, force_release, release};
+use lockkeeper::server::locking::{Claim, End, Layout, release};
 use redis::AsyncCommands as _;
 
+use crate::support::force::force_release;
 use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup};
 use crate::support::redisson::{
     DEADLINES, KEY, QUEUE, Thread, nobody_stands, queue, said, stand, text, waiting, want,

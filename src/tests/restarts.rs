@@ -7,7 +7,7 @@ use lockkeeper::server::locking::{End, Token, acquire, extend};
 
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
-use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup};
+use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes, TestGroup};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -72,11 +72,10 @@ async fn a_restarted_node_takes_locks_again_when_the_longest_lease_is_over() {
 
 #[tokio::test]
 async fn a_node_that_keeps_every_write_is_trusted_at_once() {
-    let safe = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut nodes = RedisNodes(vec![
-        RedisNode::start_with(&safe).await,
-        RedisNode::start_with(&safe).await,
-        RedisNode::start_with(&safe).await,
+        RedisNode::start_with(&PERSISTENT).await,
+        RedisNode::start_with(&PERSISTENT).await,
+        RedisNode::start_with(&PERSISTENT).await,
     ]);
     let group = nodes.group().await;
     let (key, ours) = (LockKey::from("lock:a"), Token::mint("us"));
@@ -89,6 +88,81 @@ async fn a_node_that_keeps_every_write_is_trusted_at_once() {
     }
     let taken = acquire(&group, &key, &Token::mint("them"), TTL).await.end;
     assert!(matches!(taken, End::Taken { .. }), "{taken:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_keeps_every_write_only_since_its_restart_has_forgotten_what_was_before() {
+    let mut nodes = RedisNodes::start(3).await;
+    let group = nodes.group().await;
+    for n in 0..2 {
+        nodes.0[n].restart_with(&PERSISTENT).await;
+        let view = group.node_is(n, |view| view.restarted_at.is_some()).await;
+        assert!(!view.votes && view.hazard_until.is_some(), "{view:?}");
+    }
+    let end = acquire(&group, &"lock:a".into(), &Token::mint("us"), TTL)
+        .await
+        .end;
+    assert_eq!(end, End::NoQuorum);
+}
+
+/// Seconds since a server was started, as it says.
+async fn uptime(node: &RedisNode) -> u64 {
+    let info: String = redis::cmd("INFO")
+        .arg("server")
+        .query_async(&mut node.client().await)
+        .await
+        .unwrap();
+    let told = info
+        .lines()
+        .find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    told.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn who_did_not_see_a_restart_goes_by_how_long_the_nodes_have_been_running() {
+    let mut nodes = RedisNodes::start(3).await;
+    let mut config = nodes.config();
+    config.locking.longest_lease = Duration::from_secs(24);
+    let (key, ttl) = (LockKey::from("lock:a"), Duration::from_secs(20));
+    let fresh = TestGroup::start(config.clone());
+    let attempt = acquire(&fresh, &key, &Token::mint("us"), ttl).await;
+    assert!(
+        matches!(attempt.end, End::Won(_)),
+        "a new group works at once: {attempt:?}"
+    );
+    eventually_is("the group has been in use for a while", async || {
+        uptime(&nodes.0[0]).await >= 5 && uptime(&nodes.0[1]).await >= 5
+    })
+    .await;
+    nodes.0[2].restart_empty().await;
+
+    // As every call from the command line: nothing is known yet, and nobody waits before it asks.
+    let newcomer = TestGroup::start(config.clone());
+    let attempt = acquire(&newcomer, &"lock:b".into(), &Token::mint("us"), ttl).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    let view = newcomer.node_is(2, |view| view.run_id.is_some()).await;
+    assert!(
+        !view.votes && view.hazard_until.is_some() && view.restarted_at.is_none(),
+        "{view:?}"
+    );
+    assert_eq!(nodes.values(2..3, &"lock:b".into()).await, [None]);
+    for n in 0..2 {
+        assert!(
+            newcomer
+                .node_is(n, |view| view.votes)
+                .await
+                .hazard_until
+                .is_none()
+        );
+    }
+
+    // With one of the older ones down it could make a majority of those that do not remember.
+    nodes.0[0].kill().await;
+    let newcomer = TestGroup::start(config);
+    newcomer.first_attempts().await;
+    let attempt = acquire(&newcomer, &"lock:c".into(), &Token::mint("them"), ttl).await;
+    assert_eq!(attempt.end, End::NoQuorum, "{attempt:?}");
+    assert_eq!(nodes.values(1..3, &"lock:c".into()).await, [None, None]);
 }
 
 #[tokio::test]

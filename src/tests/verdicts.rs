@@ -136,7 +136,7 @@ async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_
             let began = Instant::now();
             let answer = person.get(path).await;
             assert!(
-                began.elapsed() < Duration::from_secs(1),
+                began.elapsed() < Duration::from_secs(3),
                 "{path} took {:?}",
                 began.elapsed()
             );
@@ -156,7 +156,7 @@ async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_
             acquire.text
         );
         assert!(
-            began.elapsed() < Duration::from_secs(1),
+            began.elapsed() < Duration::from_secs(3),
             "acquire took {:?}",
             began.elapsed()
         );

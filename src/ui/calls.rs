@@ -8,7 +8,9 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
-use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, Mine, Released};
+use crate::domain::{
+    Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, Released, SeenHold,
+};
 
 use super::wire::Told;
 
@@ -32,11 +34,15 @@ impl FromServerFnError for Fault {
     }
 }
 
-/// The whole board ([`Snapshot`](crate::domain::Snapshot)), and where in the stream of changes it stands.
+/// What a page shows of the board ([`Snapshot`](crate::domain::Snapshot)), and where in the stream of changes it stands. The
+/// page is the address that is being painted, or this one.
 #[server(input = Json)]
-pub async fn board() -> Result<Told, Fault> {
+pub async fn board(page: String) -> Result<Told, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
-    Told::of(&state.operations.board())
+    let asked = use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
+    let painted = asked.filter(|address| !address.starts_with("/api/"));
+    let (view, also) = super::live::seen_from(painted.as_deref().unwrap_or(&page));
+    Told::of(&state.operations.board(view, also))
 }
 
 /// One [`Lock`](crate::domain::Lock) as its nodes show it right now. The name is percent-encoded.
@@ -47,6 +53,23 @@ pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
         detail: "the lock's name is not percent-encoded".to_owned(),
     })?;
     Told::of(&state.operations.inspect(&group, &key).await?)
+}
+
+/// The [`History`](crate::domain::History) of one lock: nothing is asked of the nodes. The name is percent-encoded.
+#[server(name = AskForHistory, input = Json)]
+pub async fn history(group: String, key: String) -> Result<Told, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
+        detail: "the lock's name is not percent-encoded".to_owned(),
+    })?;
+    Told::of(&state.operations.history(&LockId { group, key })?)
+}
+
+/// Who waits for whom, in all groups: [`Waits`](crate::domain::Waits).
+#[server(name = AskForWaits, input = Json)]
+pub async fn waits() -> Result<Told, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    Told::of(&state.operations.waits(None).await?)
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.
@@ -106,12 +129,29 @@ pub async fn take_token(id: LockId) -> Result<String, Fault> {
 pub async fn force_release(
     id: LockId,
     fingerprint: Fingerprint,
+    seen: SeenHold,
     reason: String,
     confirm: Option<String>,
 ) -> Result<Released, Fault> {
     let state = expect_context::<crate::server::state::AppState>();
+    let request = crate::server::operations::ForceRelease {
+        fingerprint: &fingerprint,
+        seen,
+        reason: &reason,
+        confirm: confirm.as_deref(),
+    };
+    state.operations.force_release(&id, request).await
+}
+
+/// Records for some seconds who tries to take which lock on one node.
+#[server(name = TakeSample, input = Json)]
+pub async fn monitor_sample(
+    group: String,
+    node: String,
+    seconds: u32,
+) -> Result<MonitorSample, Fault> {
+    let state = expect_context::<crate::server::state::AppState>();
+    let how_long = std::time::Duration::from_secs(seconds.into());
     let operations = &state.operations;
-    operations
-        .force_release(&id, &fingerprint, &reason, confirm.as_deref())
-        .await
+    operations.monitor_sample(&group, &node, how_long).await
 }

@@ -1,11 +1,17 @@
 //! Every URL of the console as a function, and the one way back: from a path to the lock that it names.
 
+use super::query::Query;
 use crate::domain::{LockId, LockKey};
+
+/// Locks with longer names are looked at once, not followed.
+const LONGEST_FOLLOWED: usize = 8_192;
 
 /// The table of locks.
 pub const LOCKS: &str = "/";
 /// The nodes.
 pub const NODES: &str = "/nodes";
+/// Who waits for whom.
+pub const WAITS: &str = "/waits";
 /// The locks acquired from here.
 pub const MINE: &str = "/mine";
 
@@ -30,9 +36,20 @@ pub fn force_release(id: &LockId) -> String {
     )
 }
 
-/// The stream of changes after a position.
-pub fn events(since: &str) -> String {
-    format!("/api/v1/events?since={}", segment(since))
+/// The stream of changes of the first so many locks of a list, and of these locks wherever they stand.
+pub fn events<'a>(query: &Query, rows: usize, also: impl Iterator<Item = &'a LockId>) -> String {
+    let mut path = format!("/api/v1/events?limit={rows}");
+    for (name, value) in query.asked() {
+        path.push_str(&format!("&{name}={}", segment(&value)));
+    }
+    let lock = |id: &LockId| format!("{}/{}", segment(&id.group), id.key.encoded());
+    let mut also: Vec<String> = also.map(lock).collect();
+    // What would make an address too long is not followed: its page says that it is not live.
+    also.retain(|lock| lock.len() <= LONGEST_FOLLOWED);
+    if !also.is_empty() {
+        path.push_str(&format!("&also={}", segment(&also.join(","))));
+    }
+    path
 }
 
 /// The lock that a path names.

@@ -1,7 +1,7 @@
 //! What the table shows and in which order, as the URL says it: search, filter, group, sort.
 
 use crate::domain::listing::{Filter, Order, Sort};
-use crate::domain::{Flag, Lock, LockKey, Verdict};
+use crate::domain::{Confidence, Flag, Lock, LockKey, Verdict, View};
 
 use super::paths;
 
@@ -17,6 +17,8 @@ pub enum Only {
     Verdict(Verdict),
     /// Those with this flag.
     Flag(Flag),
+    /// Those that may be locks and may be anything; no other tile lets them through.
+    Possible,
 }
 
 impl Only {
@@ -27,6 +29,7 @@ impl Only {
             Self::Attention => lock.needs_attention(),
             Self::Verdict(verdict) => lock.verdict == verdict,
             Self::Flag(flag) => lock.has(flag),
+            Self::Possible => lock.confidence == Confidence::Possible,
         }
     }
 
@@ -37,6 +40,7 @@ impl Only {
             Self::Attention => "Needs attention".to_owned(),
             Self::Verdict(verdict) => capital(verdict.slug()),
             Self::Flag(flag) => capital(&flag.slug().replace('-', " ")),
+            Self::Possible => "Possible locks".to_owned(),
         }
     }
 }
@@ -71,6 +75,7 @@ impl Query {
                 "q" => query.text = value,
                 "group" => query.group = Some(value).filter(|group| !group.is_empty()),
                 "show" if value == "attention" => query.only = Only::Attention,
+                "show" if value == "possible" => query.only = Only::Possible,
                 "verdict" => {
                     query.only = Verdict::from_slug(&value).map_or(query.only, Only::Verdict);
                 }
@@ -100,6 +105,7 @@ impl Query {
             Only::Attention => fields.push(("show", "attention".to_owned())),
             Only::Verdict(verdict) => fields.push(("verdict", verdict.slug().to_owned())),
             Only::Flag(flag) => fields.push(("flag", flag.slug().to_owned())),
+            Only::Possible => fields.push(("show", "possible".to_owned())),
         }
         if self.sort != Sort::default() {
             fields.push(("sort", self.sort.slug().to_owned()));
@@ -167,6 +173,41 @@ impl Query {
         }
     }
 
+    /// The same as the API asks for it.
+    pub fn asked(&self) -> Vec<(&'static str, String)> {
+        let mut asked = vec![
+            ("sort", self.sort.slug().to_owned()),
+            ("order", self.order().slug().to_owned()),
+        ];
+        asked.extend(self.text_filter().map(|text| ("q", text)));
+        asked.extend(self.group.clone().map(|group| ("group", group)));
+        asked.extend(match self.only {
+            Only::Everything => None,
+            Only::Attention => Some(("attention", "true".to_owned())),
+            Only::Verdict(verdict) => Some(("verdict", verdict.slug().to_owned())),
+            Only::Flag(flag) => Some(("flag", flag.slug().to_owned())),
+            Only::Possible => Some(("confidence", Confidence::Possible.slug().to_owned())),
+        });
+        asked
+    }
+
+    /// The same as the board is asked for it: so many rows at most.
+    pub fn view(&self, rows: usize) -> View {
+        let mut filter = self.filter();
+        match self.only {
+            Only::Everything | Only::Possible => {}
+            Only::Attention => filter.attention = true,
+            Only::Verdict(verdict) => filter.verdict = Some(verdict),
+            Only::Flag(flag) => filter.flag = Some(flag),
+        }
+        View {
+            filter,
+            sort: self.sort,
+            order: self.order(),
+            limit: rows,
+        }
+    }
+
     /// Which end of the order comes first.
     pub fn order(&self) -> Order {
         self.order.unwrap_or(self.sort.usual_order())
@@ -177,11 +218,12 @@ impl Query {
         self.text_filter().is_some() || self.group.is_some() || self.only != Only::Everything
     }
 
-    /// What group and search let through, whatever tile is pressed: what the tiles count.
+    /// What group and search let through, whatever tile is pressed: what the tiles count. Possible locks stand apart.
     pub fn filter(&self) -> Filter {
         Filter {
             group: self.group.clone(),
             text: self.text_filter(),
+            confidence: (self.only == Only::Possible).then_some(Confidence::Possible),
             ..Filter::default()
         }
     }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::domain::{
-    AcquiredAt, Fingerprint, Format, Lease, LockId, Mode, Owner, Renewals, Source, Timestamp,
+    AcquiredAt, Confidence, Fingerprint, Format, Lease, LockId, Mode, Owner, Renewals, Source,
+    Timestamp,
 };
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -21,6 +22,7 @@ fn lock(key: &str, owner: &str, held_ms: i64, lease_ms: i64) -> Lock {
             key: key.into(),
         },
         format: Format::Plain,
+        confidence: Confidence::Sure,
         mode: Mode::Exclusive,
         verdict: Verdict::Held,
         flags: Vec::new(),
@@ -31,14 +33,9 @@ fn lock(key: &str, owner: &str, held_ms: i64, lease_ms: i64) -> Lock {
         acquired_at_is: AcquiredAt::FirstSeen,
         observed_at: NOW,
         nodes: Vec::new(),
-        renewals: Renewals {
-            count: 0,
-            per_minute: None,
-            every_ms: None,
-            last_at: None,
-            source: Source::Poll,
-        },
+        renewals: Renewals::none(Source::Poll),
         evidence: Vec::new(),
+        unmeasured: None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -45,16 +46,20 @@ impl Client {
             }
         }
     }
+
+    /// The client that a request with these extensions comes from.
+    pub fn in_extensions(extensions: &Extensions) -> Self {
+        let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+        // Without a connection (a router that is called in memory) all are one.
+        Self::of(peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| peer.0.ip()))
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Client {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        // Without a connection (a router that is called in memory) all are one.
-        let address = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| peer.0.ip());
-        Ok(Self::of(address))
+        Ok(Self::in_extensions(&parts.extensions))
     }
 }
 
@@ -142,6 +147,13 @@ impl Limits {
         }
     }
 
+    /// Stands before every route of the API: what may not begin is refused here. It is counted until the place is dropped.
+    pub fn admit(&self, client: Client, request: &Request) -> Result<Place, ApiError> {
+        self.check_head(request)?;
+        self.check_pace(client)?;
+        Ok(self.begin()?)
+    }
+
     fn begin(&self) -> Result<Place, Fault> {
         Places::take(&self.requests).ok_or_else(|| {
             self.too_many("requests", self.config.requests, "requests are in progress")
@@ -197,16 +209,14 @@ pub fn no_room(connections: usize) -> Vec<u8> {
     ApiError::Fault(too_many).to_bytes()
 }
 
-/// Stands before every route of the API: what may not begin is refused here.
+/// [`Limits::admit`] before what a router serves.
 pub async fn guard(
     State(limits): State<Arc<Limits>>,
     client: Client,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    limits.check_head(&request)?;
-    limits.check_pace(client)?;
-    let _until_it_is_answered = limits.begin()?;
+    let _until_it_is_answered = limits.admit(client, &request)?;
     Ok(next.run(request).await)
 }
 

@@ -4,6 +4,7 @@ mod extract;
 pub mod limits;
 mod places;
 mod problem;
+pub mod short_way;
 mod v1;
 
 use std::sync::Arc;
@@ -20,8 +21,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::domain::Change;
 use crate::domain::board::Snapshot;
+use crate::domain::{Change, WindowNews};
 use crate::server::state::AppState;
 use limits::Limits;
 use problem::ApiError;
@@ -34,7 +35,7 @@ use problem::ApiError;
         description = include_str!("promises.md")
     ),
     tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
-    components(schemas(Snapshot, Change))
+    components(schemas(Snapshot, Change, WindowNews))
 )]
 struct Document;
 
@@ -44,6 +45,10 @@ pub fn routes(limits: Arc<Limits>) -> Router<AppState> {
     // `{key}` matches no empty segment; the empty key is a key all the same.
     let empty_key = Router::new()
         .route("/api/v1/groups/{group}/locks/", get(v1::locks::lock))
+        .route(
+            "/api/v1/groups/{group}/locks//history",
+            get(v1::locks::history),
+        )
         .route(
             "/api/v1/groups/{group}/locks//acquire",
             post(v1::acts::acquire),
@@ -86,6 +91,9 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::groups::groups))
         .routes(routes!(v1::locks::locks))
         .routes(routes!(v1::locks::lock))
+        .routes(routes!(v1::samples::monitor_sample))
+        .routes(routes!(v1::locks::history))
+        .routes(routes!(v1::waits::waits))
         .layer(CompressionLayer::new());
     // Short answers, many of them: looking into whether to compress would cost more than it could spare.
     let acting = OpenApiRouter::new()

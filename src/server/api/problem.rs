@@ -76,9 +76,10 @@ impl ApiError {
         match self {
             Self::Fault(fault) => match fault {
                 Fault::BadRequest { .. } => StatusCode::BAD_REQUEST,
-                Fault::Impossible { .. } | Fault::ConfirmRequired { .. } => {
-                    StatusCode::UNPROCESSABLE_ENTITY
-                }
+                Fault::Impossible { .. }
+                | Fault::ConfirmRequired { .. }
+                | Fault::PossibleLock { .. }
+                | Fault::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
                 Fault::Forbidden { .. } => StatusCode::FORBIDDEN,
                 Fault::UnknownGroup { .. } | Fault::NotObserved { .. } | Fault::NotHeld { .. } => {
                     StatusCode::NOT_FOUND
@@ -86,6 +87,7 @@ impl ApiError {
                 Fault::Held { .. }
                 | Fault::NotOwner { .. }
                 | Fault::OwnerChanged { .. }
+                | Fault::HoldChanged { .. }
                 | Fault::WrongType { .. } => StatusCode::CONFLICT,
                 Fault::Unreachable { .. } | Fault::NoQuorum { .. } | Fault::Unanswered { .. } => {
                     StatusCode::SERVICE_UNAVAILABLE

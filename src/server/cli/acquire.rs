@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::answer::{acts, document, print};
-use super::direct::{Direct, background, failed, settle, settle_after};
+use super::direct::{Direct, failed};
 use super::options::{Straight, Which, millis, span};
 use super::run::terminal::suspend_waiting;
 use super::signals::{Signals, status_of};
@@ -99,9 +99,13 @@ pub async fn run(options: Acquire) -> Result<u8, Failure> {
         .transpose()?;
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
-    let acquired = match until_signalled(&mut signals, obtain(&direct, &id, request, wait)).await {
+    let obtaining = obtain(&direct, &id, request, wait);
+    let acquired = match until_signalled(&mut signals, obtaining).await {
         Ok(taken) => taken.map_err(failed(&id))?,
-        Err(signal) => return Ok(status_of(signal)),
+        Err(signal) => {
+            direct.settle().await;
+            return Ok(status_of(signal));
+        }
     };
     let handed_out = match file {
         Some(file) => file.keep(&acquired.token),
@@ -141,32 +145,29 @@ pub async fn obtain(
                 if left > LONGEST_WAIT_AT_ONCE => {}
             Ok(_) => return taken,
             Err(fault) => {
-                settle_after(&fault).await;
+                direct.settle().await;
                 return Err(fault);
             }
         }
     }
 }
 
-/// Does something until a signal comes that ends it. What it leaves to the background is waited for.
+/// Does something until a signal comes that ends it.
 pub async fn until_signalled<T>(
     signals: &mut Signals,
     doing: impl Future<Output = T>,
 ) -> Result<T, Signal> {
     let mut doing = Box::pin(doing);
-    let (signal, background) = loop {
+    loop {
         tokio::select! {
             done = &mut doing => return Ok(done),
             signal = signals.next() => match signal {
                 Signal::SIGTSTP => suspend_waiting(),
                 Signal::SIGCHLD => {}
-                signal => break (signal, background()),
+                signal => return Err(signal),
             },
         }
-    };
-    drop(doing);
-    settle(background).await;
-    Err(signal)
+    }
 }
 
 fn as_json(acquired: &Acquired, file: Option<&PathBuf>) -> Value {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::text::{self, visible};
-use crate::domain::{ActOutcome, Answer, Fault, LockId, NodeAct, NodeAnswer, Owner};
+use crate::domain::{ActOutcome, Answer, Fault, LockId, NodeAct, NodeAnswer};
 
 /// Exit statuses: a promise to scripts.
 pub mod status {
@@ -155,12 +155,14 @@ fn status_of(fault: &Fault) -> u8 {
         Fault::BadRequest { .. }
         | Fault::Impossible { .. }
         | Fault::ConfirmRequired { .. }
+        | Fault::PossibleLock { .. }
+        | Fault::NotReleasable { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. } => status::UNUSABLE,
         Fault::Held { .. } | Fault::TooMany { .. } => status::NOT_OBTAINED,
         Fault::NotHeld { .. } => status::NOT_HELD,
         Fault::NotOwner { .. } => status::NOT_OWNER,
-        Fault::OwnerChanged { .. } => status::OWNER_CHANGED,
+        Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => status::OWNER_CHANGED,
         Fault::NotObserved { .. } => status::NOT_OBSERVED,
         Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
@@ -190,6 +192,9 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NotHeld { .. }
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
+        | Fault::HoldChanged { .. }
+        | Fault::PossibleLock { .. }
+        | Fault::NotReleasable { .. }
         | Fault::WrongType { .. }
         | Fault::Unanswered { .. } => fault.advice(),
     }
@@ -209,7 +214,9 @@ fn lines(fault: &Fault) -> Vec<String> {
                 (Some(_), None) => ", without expiry".to_owned(),
                 (None, None) => String::new(),
             };
-            let who = owner.as_ref().or_else(|| nodes.iter().find_map(other));
+            let who = owner
+                .as_ref()
+                .or_else(|| nodes.iter().find_map(NodeAct::other_owner));
             who.map(|who| format!("held by {}{left}", text::owner(who)))
                 .into_iter()
                 .collect()
@@ -221,7 +228,7 @@ fn lines(fault: &Fault) -> Vec<String> {
             now.chain(failures(nodes)).collect()
         }
         Fault::NotOwner { nodes } => {
-            let who = nodes.iter().find_map(other);
+            let who = nodes.iter().find_map(NodeAct::other_owner);
             let who = who.map(|who| format!("held by {}", text::owner(who)));
             who.into_iter().chain(failures(nodes)).collect()
         }
@@ -234,24 +241,14 @@ fn lines(fault: &Fault) -> Vec<String> {
         Fault::BadRequest { .. }
         | Fault::Impossible { .. }
         | Fault::ConfirmRequired { .. }
+        | Fault::PossibleLock { .. }
+        | Fault::NotReleasable { .. }
+        | Fault::HoldChanged { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Vec::new(),
-    }
-}
-
-fn other(act: &NodeAct) -> Option<&Owner> {
-    match &act.outcome {
-        ActOutcome::OtherOwner { owner } => owner.as_ref(),
-        ActOutcome::Acquired
-        | ActOutcome::Extended
-        | ActOutcome::Released
-        | ActOutcome::Holds { .. }
-        | ActOutcome::NotHeld
-        | ActOutcome::Pending
-        | ActOutcome::Failed { .. } => None,
     }
 }
 
@@ -263,6 +260,7 @@ fn failures(nodes: &[NodeAct]) -> impl Iterator<Item = String> {
         | ActOutcome::Released
         | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
+        | ActOutcome::AnotherHold
         | ActOutcome::Pending
         | ActOutcome::OtherOwner { .. } => None,
     })
@@ -290,6 +288,7 @@ pub fn acts(nodes: &[NodeAct]) -> String {
             ActOutcome::OtherOwner { owner: Some(owner) } => {
                 format!("held by {}", text::owner(owner))
             }
+            ActOutcome::AnotherHold => "held anew".to_owned(),
             ActOutcome::Pending => "asked".to_owned(),
             ActOutcome::Failed { reason } => format!("failed: {}", visible(reason)),
         };

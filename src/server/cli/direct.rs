@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use tokio::time::{Instant, sleep};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::options::Nodes;
 use super::{Failure, answer};
-use crate::domain::{ActOutcome, Fault, LockId, NodeState};
+use crate::domain::{Fault, LockId, NodeState};
 use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
 use crate::server::index::Index;
@@ -82,39 +83,12 @@ impl Direct {
             }
         }
     }
-}
 
-/// How much runs in the background: supervisors, connections, and what cleans up after an acquire that was given up.
-pub fn background() -> usize {
-    tokio::runtime::Handle::current()
-        .metrics()
-        .num_alive_tasks()
-}
-
-/// Lets what was begun in the background come to its end, for a moment: the runtime ends with us.
-pub async fn settle(background_before: usize) {
-    let began = Instant::now();
-    while background() > background_before && began.elapsed() < LONGEST_SETTLING {
-        sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// The same after an acquire that failed on some nodes: what it left to the background ends in a moment where it can.
-pub async fn settle_after(fault: &Fault) {
-    let (Fault::Held { nodes, .. } | Fault::NoQuorum { nodes, .. }) = fault else {
-        return;
-    };
-    let is_doubtful = |outcome: &ActOutcome| match outcome {
-        ActOutcome::Pending | ActOutcome::Failed { .. } => true,
-        ActOutcome::Acquired
-        | ActOutcome::Extended
-        | ActOutcome::Released
-        | ActOutcome::Holds { .. }
-        | ActOutcome::NotHeld
-        | ActOutcome::OtherOwner { .. } => false,
-    };
-    if nodes.iter().any(|act| is_doubtful(&act.outcome)) {
-        settle(background().saturating_sub(1)).await;
+    /// Lets what nodes are told in the background come to its end, for a moment: the runtime ends with us. A lock that an
+    /// acquire may have left on a node keeps others away until its lease is over.
+    pub async fn settle(&self) {
+        let errands = self.groups.iter().map(|group| group.errands().wait());
+        let _not_all_of_it = timeout(LONGEST_SETTLING, join_all(errands)).await;
     }
 }
 

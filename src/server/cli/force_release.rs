@@ -9,11 +9,12 @@ use super::options::{Straight, Which};
 use super::release::facts;
 use super::text::Page;
 use super::{Failure, text};
-use crate::domain::Fingerprint;
+use crate::domain::{Fingerprint, SeenHold};
+use crate::server::operations::ForceRelease;
 
 /// What `force-release` is told.
 #[derive(Args)]
-pub struct ForceRelease {
+pub struct Options {
     #[command(flatten)]
     which: Which,
     /// The fingerprint of the owner as `show` or `list` gave it: anybody else is left alone.
@@ -22,14 +23,14 @@ pub struct ForceRelease {
     /// Why the lock is broken; it is logged.
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// The lock's name once more: needed where the group's environment is production.
+    /// The lock's name once more: needed where the group's environment is production, and where a release of that format does harm.
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
     #[command(flatten)]
     straight: Straight,
 }
 
-impl ForceRelease {
+impl Options {
     pub fn wants_json(&self) -> bool {
         self.straight.json
     }
@@ -39,13 +40,19 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
     Fingerprint::parse(text).ok_or_else(|| "a fingerprint is 16 hex digits".to_owned())
 }
 
-pub async fn run(options: ForceRelease) -> Result<(), Failure> {
+pub async fn run(options: Options) -> Result<(), Failure> {
     let id = options.which.id()?;
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let (fingerprint, confirm) = (&options.fingerprint, options.confirm.as_deref());
     let operations = &direct.operations;
-    let released = operations.force_release(&id, fingerprint, &options.reason, confirm);
+    let request = ForceRelease {
+        fingerprint,
+        seen: SeenHold::default(),
+        reason: &options.reason,
+        confirm,
+    };
+    let released = operations.force_release(&id, request);
     let released = released.await.map_err(failed(&id))?;
     if options.straight.json {
         let seen_after = released.seen_after.as_ref();

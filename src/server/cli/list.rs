@@ -1,6 +1,7 @@
 //! `lockkeeper list`: goes over every node once and shows the locks that are there.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,8 @@ use super::show::{flags, verdict_style};
 use super::text::{self, Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::{
-    Answer, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Sort, Timestamp, Verdict,
+    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Sort, Timestamp,
+    Verdict,
 };
 use crate::server::index::Survey;
 use crate::server::operations::{ListQuery, Listing};
@@ -40,6 +42,9 @@ pub struct List {
     /// Only this layout: plain, redisson, redis-py …
     #[arg(long, value_name = "FORMAT", value_parser = |text: &str| word(text, Format::from_slug, &Format::ALL.map(Format::slug)))]
     format: Option<Format>,
+    /// Only this confidence: sure, likely, possible [default: sure and likely].
+    #[arg(long, value_name = "DEGREE", value_parser = |text: &str| word(text, Confidence::from_slug, &Confidence::ALL.map(Confidence::slug)))]
+    confidence: Option<Confidence>,
     /// Only this owner: part of the label, or the beginning of the fingerprint.
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
@@ -72,7 +77,9 @@ impl List {
                 text: given(&self.q),
                 verdict: self.verdict,
                 flag: self.flag,
+                attention: false,
                 format: self.format,
+                confidence: self.confidence,
                 owner: given(&self.owner),
             },
             sort: self.sort,
@@ -155,7 +162,7 @@ fn table(listing: &Listing) -> String {
     if listing.locks.is_empty() {
         return String::new();
     }
-    let row = |lock: &Lock| row(lock, listing.observed_at);
+    let row = |lock: &Arc<Lock>| row(lock, listing.observed_at);
     let rows: Vec<Vec<(String, Style)>> = listing.locks.iter().map(row).collect();
     let heading = [
         "GROUP",

@@ -67,7 +67,7 @@ enum Command {
     Release(release::Release),
     /// Frees a lock that somebody else holds, if its owner is still the one you saw.
     #[command(after_help = help::FORCE_RELEASE)]
-    ForceRelease(force_release::ForceRelease),
+    ForceRelease(force_release::Options),
     /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
     Run(run::Run),

@@ -81,10 +81,18 @@ fn words(lock: &Lock, now: Timestamp) -> String {
         .map(|node| {
             let mut row = vec![(node.node.clone(), Style::Plain)];
             match &node.answer {
-                Answer::Holds { owner, lease } => {
+                Answer::Holds {
+                    owner,
+                    lease,
+                    others,
+                } => {
                     row.push(("holds".to_owned(), Style::Plain));
                     row.push((text::lease(*lease, now), Style::Plain));
-                    row.push((owner.fingerprint.to_string(), Style::Plain));
+                    let more = match others.len() {
+                        0 => String::new(),
+                        more => format!(" +{more}"),
+                    };
+                    row.push((format!("{}{more}", owner.fingerprint), Style::Plain));
                     row.push((text::label(Some(owner)), Style::Plain));
                 }
                 Answer::Absent => row.push(("absent".to_owned(), Style::Quiet)),

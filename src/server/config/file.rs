@@ -7,8 +7,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Config, ConfigError, DEFAULT_KEYS, GroupConfig, LockingConfig, NodeConfig, RedisUrl,
-    default_listen, default_node_name, even_count, limits,
+    Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, NodeConfig,
+    RedisUrl, default_listen, default_node_name, even_count, limits, naming,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -31,6 +31,13 @@ struct Group {
     #[serde(default)]
     environment: Environment,
     keys: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde(default)]
+    feed: FeedChoice,
+    #[serde(default)]
+    format: Vec<Spanned<naming::PinTable>>,
+    #[serde(default)]
+    ignore: Vec<Spanned<String>>,
+    scan_share_percent: Option<Spanned<u32>>,
     #[serde(default)]
     read_only: bool,
     connect_timeout: Option<Spanned<String>>,
@@ -165,30 +172,28 @@ fn read_group(
         None if nodes.len() == 1 => GroupKind::Standalone,
         None => GroupKind::Redlock,
     };
-    let keys = match &group.keys {
+    let pins = naming::read_pins(source, &group.format)?;
+    let mut keys: Vec<String> = match &group.keys {
         Some(keys) if keys.get_ref().is_empty() => {
             return Err(source.error(
                 keys,
                 "`keys` is empty: nothing would be scanned; leave it out for the default patterns",
             ));
         }
-        Some(keys) => {
-            if let Some(empty) = keys
-                .get_ref()
-                .iter()
-                .find(|pattern| pattern.get_ref().is_empty())
-            {
-                return Err(source.error(
-                    empty,
-                    "an empty pattern matches only the empty key; did you mean \"*\"?",
-                ));
-            }
-            keys.get_ref()
-                .iter()
-                .map(|pattern| pattern.get_ref().clone())
-                .collect()
-        }
+        Some(keys) => naming::read_patterns(source, keys.get_ref())?,
         None => DEFAULT_KEYS.map(str::to_owned).to_vec(),
+    };
+    for pin in &pins {
+        if !keys.contains(&pin.pattern) {
+            keys.push(pin.pattern.clone());
+        }
+    }
+    let scan_share_percent = match &group.scan_share_percent {
+        Some(percent) if !(1..=100).contains(percent.get_ref()) => {
+            return Err(source.error(percent, "`scan_share_percent` must be from 1 to 100"));
+        }
+        Some(percent) => *percent.get_ref(),
+        None => super::DEFAULT_SCAN_SHARE,
     };
     Ok(GroupConfig {
         name: group.name.get_ref().clone(),
@@ -196,6 +201,10 @@ fn read_group(
         environment: group.environment,
         keys,
         keys_are_explicit: group.keys.is_some(),
+        feed: group.feed,
+        pins,
+        ignore: naming::read_patterns(source, &group.ignore)?,
+        scan_share_percent,
         read_only: group.read_only,
         connect_timeout: duration(
             source,

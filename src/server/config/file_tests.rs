@@ -223,6 +223,10 @@ fn every_mistake_in_the_settings_of_locking_names_its_place() {
             "longest_lease = \"0s\"",
             "3:17: this span of time must be longer than nothing",
         ),
+        (
+            "scan_share_percent = 0",
+            "3:22: `scan_share_percent` must be from 1 to 100",
+        ),
         ("longest_hold = 86400", "3:16: invalid type: integer"),
         ("longest_hold = \"\"", "3:16: this is not a span of time"),
         ("most_extensions = -1", "3:19: invalid value: integer `-1`"),

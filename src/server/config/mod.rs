@@ -3,6 +3,7 @@
 mod file;
 mod limits;
 mod locking;
+mod naming;
 mod url;
 
 use std::ffi::OsString;
@@ -16,16 +17,32 @@ use crate::domain::{Environment, GroupKind};
 pub use file::parse;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
+pub use naming::{Naming, Pin};
 pub use url::RedisUrl;
 
 /// Where the console listens unless told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
 
-/// The patterns that are scanned for where the configuration names none: words that nearly every lock's name carries.
-pub const DEFAULT_KEYS: [&str; 3] = [
+/// The patterns that are scanned for where the configuration names none.
+///
+/// Words that nearly every lock's name carries, and the names that libraries give to locks without saying so. However many
+/// they are, they cost one `SCAN`.
+pub const DEFAULT_KEYS: [&str; 15] = [
     "*[lL][oO][cC][kK]*",
     "*[mM][uU][tT][eE][xX]*",
+    "*[sS][eE][mM][aA][pP][hH][oO][rR][eE]*",
     "*[lL][eE][aA][sSdD][eE]*",
+    "uniquejobs:*",
+    "activejob_uniqueness:*",
+    "*laravel_unique_job:*",
+    "*laravel-queue-overlap:*",
+    "*framework/schedule-*",
+    "qo_*",
+    "arq:in-progress:*",
+    "asynq:{*}:unique:*",
+    "{hangfire}:*",
+    "*:main_instance_leader",
+    "l:*",
 ];
 
 /// Everything the console was told.
@@ -54,6 +71,15 @@ pub struct GroupConfig {
     pub keys: Vec<String>,
     /// Whether `keys` was written by the operator: then a matching name alone says "this is a lock".
     pub keys_are_explicit: bool,
+    /// How changes are learnt: what is tried.
+    pub feed: FeedChoice,
+    /// Patterns whose names are locks of one format (`[[group.format]]` with `pattern` and `format`); they are scanned for
+    /// too, and the first that matches decides.
+    pub pins: Vec<Pin>,
+    /// Patterns whose names are no locks, though they match `keys`.
+    pub ignore: Vec<String>,
+    /// How much of a node's time scanning it may take, in percent; 100 is as fast as it goes.
+    pub scan_share_percent: u32,
     /// Refuse every act on this group.
     pub read_only: bool,
     /// How long a connection attempt may take.
@@ -64,6 +90,24 @@ pub struct GroupConfig {
     pub locking: LockingConfig,
     /// The nodes, in the order of the file.
     pub nodes: Vec<NodeConfig>,
+}
+
+/// How much of a node's time scanning takes unless the configuration says otherwise, in percent.
+pub const DEFAULT_SCAN_SHARE: u32 = 5;
+
+/// What is tried to learn of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeedChoice {
+    /// Client tracking, else keyspace notifications that are on, else looking again and again.
+    #[default]
+    Auto,
+    /// Client tracking, or looking again and again.
+    Tracking,
+    /// Keyspace notifications that are on, or looking again and again.
+    Keyspace,
+    /// Looking again and again.
+    Poll,
 }
 
 /// One node.
@@ -102,11 +146,24 @@ impl GroupConfig {
             environment: Environment::Development,
             keys: DEFAULT_KEYS.map(str::to_owned).to_vec(),
             keys_are_explicit: false,
+            feed: FeedChoice::Auto,
+            pins: Vec::new(),
+            ignore: Vec::new(),
+            scan_share_percent: DEFAULT_SCAN_SHARE,
             read_only: false,
             connect_timeout: Duration::from_secs(1),
             command_timeout: Duration::from_millis(500),
             locking: LockingConfig::new(kind),
             nodes,
+        }
+    }
+
+    /// What it says about the names of locks.
+    pub fn naming(&self) -> Naming<'_> {
+        Naming {
+            is_explicit: self.keys_are_explicit,
+            pins: &self.pins,
+            ignore: &self.ignore,
         }
     }
 

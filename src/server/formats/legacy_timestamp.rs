@@ -10,7 +10,7 @@
 //! see it either way. A number *with* a TTL is a rate limiter or a heartbeat.
 
 use super::{Hint, Recognised, has_ttl, text};
-use crate::domain::{Format, Lease, Timestamp};
+use crate::domain::{Confidence, Format, Lease, Timestamp};
 use crate::server::nodes::sighting::Sighting;
 
 const YEAR_MS: i64 = 366 * 24 * 60 * 60 * 1000;
@@ -26,6 +26,7 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     is_lease.then(|| Recognised {
         lease: Lease::until(until, sighting.seen_at),
         ..Recognised::by_value(Format::LegacyTimestamp, sighting, value, None)
+            .with(Confidence::Likely)
     })
 }
 
@@ -121,7 +122,7 @@ mod tests {
         ] {
             assert_eq!(moment(value.as_bytes()), None, "{value}");
         }
-        let with_ttl = string("lock:import", "1795200545", 61_000);
+        let with_ttl = string("lock:import", "1795200545", 90_000);
         assert_eq!(
             formats::recognise(&with_ttl, false).unwrap().format,
             Format::Plain

@@ -1,33 +1,24 @@
-//! What looks like a lock and is not: companions of locks, throttles, sessions, cached values, counters.
+//! What looks like a lock and is not: throttles, sessions, cached values, counters, and companions of locks ([`companions`]).
 //!
 //! | refused | because |
 //! |---|---|
-//! | `redisson_unlock_latch:*`, `*:rwlock_timeout:*`, `redisson_lock_queue:*` … | a companion of a lock that has a key of its own |
+//! | a companion by its name | it belongs to a lock that has a key of its own |
 //! | `lockkeeper:fence:*` | our own counter beside a lock |
-//! | `lock-signal:*` | python-redis-lock wakes waiters with it |
 //! | `bull:*:stalled-check`, `rq:clean_registries:*`, `rq:scheduler_lock`, `*:timer` … | "not before" marks: nobody holds them |
 //! | `PHPREDIS_SESSION:<id>`, `spring:session:*`, `sess:*` | sessions (the lock of one, `…_LOCK`, is a lock) |
 //! | JSON, PHP, pickle, gzip, zstd | a cached value; tokens have no structure |
 //! | a bare number or `true` | a counter, a semaphore, a switch — unless it has a TTL *and* the name of a lock |
 
-use super::{Hint, has_ttl, shapes, text};
+use super::{Hint, companions, shapes};
 use crate::server::nodes::scripts::FENCES;
-use crate::server::nodes::sighting::Sighting;
 
-/// Whether the key is one of these.
-pub fn is_one(sighting: &Sighting, hint: Hint) -> bool {
-    is_by_name(sighting.key.as_bytes())
-        || text(sighting).is_some_and(|value| is_by_value(value, has_ttl(sighting), hint))
+/// Whether this is a counter of our own, whatever a pattern says.
+pub fn is_ours(key: &[u8]) -> bool {
+    key.starts_with(FENCES)
 }
 
 /// Starts of names that belong to no lock.
-const PREFIXES: [&[u8]; 10] = [
-    FENCES,
-    b"redisson_unlock_latch:",
-    b"redisson_lock_queue:",
-    b"redisson_lock_timeout:",
-    b"redisson_lock_token:",
-    b"lock-signal:",
+const PREFIXES: [&[u8]; 4] = [
     b"rq:clean_registries:",
     b"spring:session:",
     b"sess:",
@@ -37,21 +28,24 @@ const PREFIXES: [&[u8]; 10] = [
 /// Ends of names that belong to no lock.
 const SUFFIXES: [&[u8]; 3] = [b":stalled-check", b"symfony_check_support_time", b":timer"];
 
-fn is_by_name(key: &[u8]) -> bool {
+/// Whether the name belongs to no lock.
+pub fn is_by_name(key: &[u8]) -> bool {
     let is_session = key.starts_with(b"PHPREDIS_SESSION:") && !key.ends_with(b"_LOCK");
     PREFIXES.iter().any(|prefix| key.starts_with(prefix))
         || SUFFIXES.iter().any(|suffix| key.ends_with(suffix))
-        || contains(key, b":rwlock_timeout:")
+        || companions::is_one(key)
         // rq-scheduler writes the moment at which it became the scheduler and deletes it without looking.
         || key == b"rq:scheduler_lock"
         || is_session
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
+/// Whether the part stands somewhere in the bytes.
+pub fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-fn is_by_value(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
+/// Whether no token looks like this.
+pub fn is_by_value(value: &[u8], has_ttl: bool, hint: Hint) -> bool {
     is_json(value)
         || (is_php(value) && !(is_laravel_token(value) && hint.lock_like_name))
         || is_packed(value)
@@ -83,7 +77,7 @@ fn is_php(value: &[u8]) -> bool {
 }
 
 /// Laravel's lock token when its cache serialises: 16 letters and digits.
-fn is_laravel_token(value: &[u8]) -> bool {
+pub fn is_laravel_token(value: &[u8]) -> bool {
     let token = value
         .strip_prefix(b"s:16:\"")
         .and_then(|rest| rest.strip_suffix(b"\";"));

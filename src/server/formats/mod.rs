@@ -1,53 +1,136 @@
 //! Who wrote this key: pure functions over a [`Sighting`]; they never write.
 //!
-//! One file per library, asked in the order of [`RECOGNISERS`]; the first that knows the key has the word. What only
-//! looks like a lock ([`look_alikes`]) is refused before anybody is asked. Time is the sighting's own: nobody here has
-//! a clock.
+//! One file per library or family, asked in the order of [`TELLING`] and [`SHAPES`]; the first that knows the key has the word. Names
+//! and structures that mean one thing only come first; then what only looks like a lock is refused ([`look_alikes`]); then
+//! come the shapes of tokens, and last the names that say no more than "lock". Time is the sighting's own: nobody here has
+//! a clock. What an operator pinned or ignores in the configuration goes before all of it.
 //!
-//! | format | type | owner's bytes | what gives it away |
-//! |---|---|---|---|
-//! | [`shedlock`] | string | the value | `ADDED:<time>@<host>:<uuid>` |
-//! | [`redisson`] | hash | the field `<uuid>:<thread>` | every field has that shape, every value counts re-entries |
-//! | [`redis_py`] | string | the value | a version 1 UUID in hex whose time is plausible |
-//! | [`redsync`] | string | the value | 16 bytes in padded base64 |
-//! | [`node_redlock`] | string | the value | 32 hex digits with a TTL |
-//! | [`rslock`] | string | the value | 20 bytes that are no text, with a TTL |
-//! | [`legacy_timestamp`] | string | the value, which is a clock | a lock-like name, a moment, no TTL |
-//! | [`plain`] | string | the value | our own tokens; else a lock-like name and a value that could be a token |
-//!
-//! A token proves little without its surroundings, so from redsync on a key needs a TTL or a *hint*: a lock-like name,
-//! or a pattern that the operator wrote into the configuration.
+//! A shape proves little without its surroundings: without a TTL and without a *hint* – a lock-like name, or a pattern that
+//! the operator wrote into the configuration – such a key is a possible lock at most ([`Confidence::Possible`]).
 //!
 //! A label never carries token material: it is a host, a process, a network card, or nothing.
+//!
+//! `.github/formats.md` is the table of all formats: how each is recognised, decoded, released and tested.
 
+mod bull;
+pub mod companions;
+mod discourse;
+mod django_redis;
+mod huey;
+mod laravel;
 pub mod legacy_timestamp;
 pub mod look_alikes;
+mod madelson;
+mod named;
 mod names;
 pub mod node_redlock;
+mod phpredis_session;
 pub mod plain;
+mod python_redis_lock;
+mod recognised;
 pub mod redis_py;
+pub mod redis_semaphore;
+pub mod redis_semaphore_rb;
+mod redislock;
 pub mod redisson;
+mod redisson_multi;
+mod redisson_permits;
+mod redisson_read_write;
+mod redlock_py;
 pub mod redsync;
 pub mod rslock;
 mod shapes;
 pub mod shedlock;
+mod sidekiq;
+pub mod suo;
+mod symfony;
+mod uuids;
 
-use crate::domain::{Fingerprint, Format, Lease, Mode, Owner, Timestamp};
-use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+use crate::domain::{Confidence, Format};
+use crate::server::config::Naming;
+use crate::server::nodes::glob;
+use crate::server::nodes::sighting::{Sighting, Value};
+pub use companions::{companions_of, parent_of};
+pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint, hex};
+use recognised::{has_ttl, text};
 
 /// Looks at a key and says whether it has one library's layout.
 pub type Recogniser = fn(&Sighting, Hint) -> Option<Recognised>;
 
-/// Every recogniser, the surest first: a value that can mean one thing only, then shapes, then names.
-pub const RECOGNISERS: [(Format, Recogniser); 8] = [
-    (Format::ShedLock, shedlock::recognise),
-    (Format::Redisson, redisson::recognise),
-    (Format::RedisPy, redis_py::recognise),
-    (Format::Redsync, redsync::recognise),
-    (Format::NodeRedlock, node_redlock::recognise),
-    (Format::Rslock, rslock::recognise),
-    (Format::LegacyTimestamp, legacy_timestamp::recognise),
-    (Format::Plain, plain::recognise),
+/// One recogniser and the formats that it may find.
+pub struct Known {
+    /// The formats.
+    pub formats: &'static [Format],
+    /// How they are found.
+    pub recognise: Recogniser,
+}
+
+const fn known(formats: &'static [Format], recognise: Recogniser) -> Known {
+    Known { formats, recognise }
+}
+
+/// Those that need no look at [`look_alikes`] first: a structure or a name that means one thing only.
+pub const TELLING: [Known; 14] = [
+    known(&[Format::ShedLock], shedlock::recognise),
+    known(
+        &[
+            Format::Madelson,
+            Format::MadelsonReadWrite,
+            Format::MadelsonSemaphore,
+        ],
+        madelson::recognise,
+    ),
+    known(&[Format::RedissonReadWrite], redisson_read_write::recognise),
+    known(
+        &[
+            Format::Redisson,
+            Format::RedissonFair,
+            Format::RedissonFenced,
+        ],
+        redisson::recognise,
+    ),
+    known(&[Format::RedissonMulti], redisson_multi::recognise),
+    known(&[Format::SidekiqUniqueJobs], sidekiq::recognise),
+    known(&[Format::Huey], huey::recognise),
+    known(&[Format::RedisSemaphoreRb], redis_semaphore_rb::recognise),
+    known(&[Format::Symfony], symfony::recognise),
+    known(&[Format::RedissonPermits], redisson_permits::recognise),
+    known(&[Format::RedisSemaphore], redis_semaphore::recognise),
+    known(&[Format::Bullmq, Format::Bull], bull::recognise),
+    known(&[Format::PhpredisSession], phpredis_session::recognise),
+    known(&named::FORMATS, named::recognise),
+];
+
+/// Those that go by the shape of a token, and at the end by a name alone.
+pub const SHAPES: [Known; 15] = [
+    known(&[Format::DjangoRedis], django_redis::recognise),
+    known(&[Format::RedisPy], redis_py::recognise),
+    known(&[Format::PythonRedisLock], python_redis_lock::recognise),
+    known(&[Format::Redsync], redsync::recognise),
+    known(&[Format::Redislock], redislock::recognise),
+    known(&[Format::RedlockPy], redlock_py::recognise),
+    known(
+        &[Format::Sentry, Format::NodeRedlock],
+        node_redlock::recognise,
+    ),
+    known(&[Format::Rslock], rslock::recognise),
+    known(&[Format::Laravel, Format::GoZero], laravel::recognise),
+    known(&[Format::Pottery, Format::Quartz], uuids::recognise),
+    known(&[Format::Suo], suo::recognise),
+    known(&[Format::Symfony], symfony::recognise_string),
+    known(&[Format::Discourse], discourse::recognise),
+    known(&[Format::LegacyTimestamp], legacy_timestamp::recognise),
+    known(&[Format::Plain], plain::recognise),
+];
+
+/// Those whose bytes are anybody's: they are known by a pin in the configuration, or by several locks together.
+pub const PINNED_ONLY: [Format; 6] = [
+    Format::Aioredlock,
+    Format::Sherlock,
+    Format::RedlockNet,
+    Format::RedlockRb,
+    Format::RedissonSemaphore,
+    Format::SpringIntegration,
 ];
 
 /// What the key's name says about it being a lock.
@@ -64,69 +147,15 @@ impl Hint {
     pub fn is_given(self) -> bool {
         self.lock_like_name || self.named_by_operator
     }
-}
 
-/// A key that was recognised as a lock.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recognised {
-    /// Which library's layout it has.
-    pub format: Format,
-    /// One owner at a time, or several.
-    pub mode: Mode,
-    /// Who holds it: at least one.
-    pub owners: Vec<SeenOwner>,
-    /// Until when, on this node. From the value where the format keeps the time there.
-    pub lease: Lease,
-    /// When the owner says it asked for the lock, where the format carries a time.
-    pub claimed_at: Option<Timestamp>,
-}
-
-/// An owner with its secret bytes, inside the server only.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SeenOwner {
-    /// The bytes that prove ownership to the library.
-    pub bytes: OwnerBytes,
-    /// What everybody may see.
-    pub owner: Owner,
-}
-
-/// The bytes that an owner wrote: a credential. Its `Debug` shows nothing.
-#[derive(Clone, PartialEq, Eq)]
-pub struct OwnerBytes(Vec<u8>);
-
-impl OwnerBytes {
-    /// Wraps the bytes.
-    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into())
+    /// How sure a shape is that other things have too.
+    fn makes(self, has_ttl: bool) -> Confidence {
+        if self.is_given() || has_ttl {
+            Confidence::Likely
+        } else {
+            Confidence::Possible
+        }
     }
-
-    /// The bytes themselves: for comparing on a node only.
-    pub fn expose(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// What people see of them.
-    pub fn fingerprint(&self) -> Fingerprint {
-        fingerprint(&self.0)
-    }
-}
-
-impl std::fmt::Debug for OwnerBytes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OwnerBytes(…)")
-    }
-}
-
-/// The first 16 hex digits of SHA-256 over an owner's bytes.
-pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
-    use sha2::Digest as _;
-    let digest = sha2::Sha256::digest(bytes);
-    let hex: String = digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Fingerprint::parse(&hex).expect("8 bytes are 16 hex digits")
 }
 
 /// Recognises a lock, or says that the key is none.
@@ -134,78 +163,63 @@ pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
 /// `named_by_operator`: the key matched a pattern that the operator wrote into the configuration, which counts as a hint
 /// that it is a lock.
 pub fn recognise(sighting: &Sighting, named_by_operator: bool) -> Option<Recognised> {
-    let hint = Hint {
-        lock_like_name: names::is_lock_like(sighting.key.as_bytes()),
-        named_by_operator,
-    };
-    if look_alikes::is_one(sighting, hint) {
+    recognise_named(sighting, Naming::unpinned(named_by_operator))
+}
+
+/// Recognises a lock, or says that the key is none, by what the operator said about names and else by what it shows.
+pub fn recognise_named(sighting: &Sighting, naming: Naming<'_>) -> Option<Recognised> {
+    let name = sighting.key.as_bytes();
+    if glob::any_matches(naming.ignore, name) || look_alikes::is_ours(name) {
         return None;
     }
-    RECOGNISERS
+    let mut pins = naming.pins.iter();
+    if let Some(pin) = pins.find(|pin| glob::matches(pin.pattern.as_bytes(), name)) {
+        return pinned(sighting, pin.format);
+    }
+    if look_alikes::is_by_name(name) {
+        return None;
+    }
+    let hint = Hint {
+        lock_like_name: names::is_lock_like(name),
+        named_by_operator: naming.is_explicit,
+    };
+    let ask = |known: &[Known]| {
+        let mut found = known
+            .iter()
+            .filter_map(|known| (known.recognise)(sighting, hint));
+        found.next()
+    };
+    ask(&TELLING).or_else(|| {
+        let refused = text(sighting)
+            .is_some_and(|value| look_alikes::is_by_value(value, has_ttl(sighting), hint));
+        if refused { None } else { ask(&SHAPES) }
+    })
+}
+
+/// A key whose format the operator decided: read as that format reads it, and else as whatever stands in the string.
+fn pinned(sighting: &Sighting, format: Format) -> Option<Recognised> {
+    let hint = Hint {
+        lock_like_name: true,
+        named_by_operator: true,
+    };
+    let found = TELLING
         .iter()
-        .find_map(|(_, recognise)| recognise(sighting, hint))
-}
-
-impl Recognised {
-    /// A string lock: its value is the one owner, the key's TTL the lease.
-    fn by_value(format: Format, sighting: &Sighting, value: &[u8], label: Option<String>) -> Self {
-        Self {
-            format,
-            mode: Mode::Exclusive,
-            owners: vec![SeenOwner::new(format, value, label)],
-            lease: key_lease(sighting),
-            claimed_at: None,
+        .chain(&SHAPES)
+        .filter(|known| known.formats.contains(&format))
+        .find_map(|known| (known.recognise)(sighting, hint));
+    let found = found.or_else(|| match &sighting.value {
+        Value::Text(value) if !value.is_empty() && format.may_be_a_string() => {
+            Some(Recognised::by_value(format, sighting, value, None))
         }
-    }
-
-    /// The same, asked for at `moment` by the owner's own account.
-    fn claimed_at(self, moment: Timestamp) -> Self {
-        Self {
-            claimed_at: Some(moment),
-            ..self
-        }
-    }
-}
-
-impl SeenOwner {
-    /// The owner with these bytes.
-    fn new(format: Format, bytes: &[u8], label: Option<String>) -> Self {
-        let bytes = OwnerBytes::new(bytes);
-        let owner = Owner {
-            fingerprint: bytes.fingerprint(),
-            label,
-            format,
-            holds: None,
-        };
-        Self { bytes, owner }
-    }
-}
-
-/// The lease that the key's TTL gives.
-fn key_lease(sighting: &Sighting) -> Lease {
-    match sighting.ttl {
-        Ttl::Ms(left) => {
-            let left = i64::try_from(left).unwrap_or(i64::MAX);
-            Lease::until(sighting.seen_at.plus_millis(left), sighting.seen_at)
-        }
-        Ttl::Never => Lease::Never,
-    }
-}
-
-/// The value of a string key; nothing for every other type.
-fn text(sighting: &Sighting) -> Option<&[u8]> {
-    match &sighting.value {
-        Value::Text(bytes) => Some(bytes),
-        Value::Hash(_) | Value::TooLarge | Value::Other { .. } => None,
-    }
-}
-
-/// Whether the key goes away by itself.
-fn has_ttl(sighting: &Sighting) -> bool {
-    match sighting.ttl {
-        Ttl::Ms(_) => true,
-        Ttl::Never => false,
-    }
+        Value::Text(_)
+        | Value::Hash(_)
+        | Value::Set(_)
+        | Value::SortedSet(_)
+        | Value::List(_)
+        | Value::TooLarge
+        | Value::Other { .. } => None,
+    });
+    found.map(|found| found.of_format(format))
 }
 
 #[cfg(test)]
@@ -213,3 +227,6 @@ mod testing;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod look_alikes_tests;

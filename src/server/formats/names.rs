@@ -1,7 +1,15 @@
 //! Names that say "I am a lock".
 
 /// The words that lock libraries and people put into the names of locks.
-const WORDS: [&[u8]; 6] = [b"lock", b"locks", b"mutex", b"lease", b"leader", b"redlock"];
+const WORDS: [&[u8]; 7] = [
+    b"lock",
+    b"locks",
+    b"mutex",
+    b"lease",
+    b"leader",
+    b"redlock",
+    b"redismutex",
+];
 
 /// Whether one of the words stands in the name on its own, as in `lock:a`, `orders.Lock` or `{lock}/a`.
 ///

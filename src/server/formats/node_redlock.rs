@@ -5,21 +5,29 @@
 //! ```
 //!
 //! Wire-identical in both versions. The lease is the caller's; `using()` of version 5 extends it by itself. Python code
-//! that writes `uuid4().hex` cannot be told apart and is handled alike. Source: `redlock.js` (4), `index.js` (5).
+//! that writes `uuid4().hex` cannot be told apart and is handled alike, except Sentry's: a token per process, under `l:`.
+//! Source: `redlock.js` (4), `index.js` (5), Sentry's `utils/locking/backends/redis.py`.
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
-use crate::domain::Format;
+use crate::domain::{Confidence, Format};
 use crate::server::nodes::sighting::Sighting;
 
 /// Recognises 32 hex digits with a TTL. redis-py, asked earlier, has taken its own by then.
-pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
+pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     let value = text(sighting).filter(|value| shapes::is_hex(value, 32) && has_ttl(sighting))?;
-    Some(Recognised::by_value(
-        Format::NodeRedlock,
-        sighting,
-        value,
-        None,
-    ))
+    let is_version_4 = shapes::is_uuid4_hex(value);
+    let is_sentrys = is_version_4 && sighting.key.as_bytes().starts_with(b"l:");
+    let format = if is_sentrys {
+        Format::Sentry
+    } else {
+        Format::NodeRedlock
+    };
+    let confidence = if hint.is_given() && !is_version_4 {
+        Confidence::Sure
+    } else {
+        Confidence::Likely
+    };
+    Some(Recognised::by_value(format, sighting, value, None).with(confidence))
 }
 
 #[cfg(test)]
@@ -39,6 +47,23 @@ mod tests {
             (Format::NodeRedlock, None)
         );
         assert_eq!(lock.owners[0].bytes.expose(), REAL.as_bytes());
+    }
+
+    #[test]
+    fn sentrys_are_told_by_name_and_version() {
+        let format = |key: &str, value: &str| {
+            let lock = formats::recognise(&string(key, value, 30_000), false).unwrap();
+            (lock.format, lock.confidence)
+        };
+        let version_4 = "de0643ec94ee49189e5d96ac99871f9e";
+        let likely = |format| (format, Confidence::Likely);
+        assert_eq!(format("l:group:7", version_4), likely(Format::Sentry));
+        assert_eq!(format("group:7", version_4), likely(Format::NodeRedlock));
+        assert_eq!(format("l:group:7", REAL), likely(Format::NodeRedlock));
+        assert_eq!(
+            format("lock:7", REAL),
+            (Format::NodeRedlock, Confidence::Sure)
+        );
     }
 
     #[test]

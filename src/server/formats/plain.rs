@@ -8,8 +8,9 @@
 //! The name decides: a word like `lock` on its own, or a pattern of the operator's. A key without TTL counts too under a
 //! lock-like name: it is the classic stuck lock.
 
-use super::{Hint, Recognised, has_ttl, shapes, text};
-use crate::domain::Format;
+use super::recognised::host;
+use super::{Hint, Recognised, has_ttl, madelson, shapes, text};
+use crate::domain::{Confidence, Format};
 use crate::server::nodes::sighting::Sighting;
 
 /// The longest value that is taken for a token of an unknown library.
@@ -26,11 +27,15 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
             Some(label),
         ));
     }
+    if madelson::is_waiting(value) {
+        return None;
+    }
     let is_named = hint.lock_like_name || (hint.named_by_operator && has_ttl(sighting));
     // A number without TTL that no legacy lock would write (too far ahead, say) is somebody's figure.
     let is_figure = shapes::is_integer(value) && !has_ttl(sighting);
     (is_named && !is_figure && (1..=LONGEST_TOKEN).contains(&value.len()))
         .then(|| Recognised::by_value(Format::Plain, sighting, value, process(value)))
+        .map(|lock| lock.with(Confidence::Likely))
 }
 
 /// What a token of this console says about who took it: `lockkeeper:<label>:<32 hex digits>`.
@@ -46,40 +51,12 @@ fn own_label(value: &[u8]) -> Option<String> {
     })
 }
 
-/// Host and process, where the value says so and is nothing else: `host|pid` (phpredis sessions), `host:pid`
-/// (resque-scheduler), `machine_pid_hex` (`DistributedLock` for .NET). When in doubt nothing: the value is a credential.
-fn process(value: &[u8]) -> Option<String> {
-    let (host, pid) = of_machine(value).or_else(|| of_host(value))?;
-    Some(format!(
-        "{} pid {}",
-        shapes::readable(host)?,
-        shapes::positive(pid).filter(|&pid| pid <= LARGEST_PID)?
-    ))
-}
-
-/// The largest process id that Linux gives out.
-const LARGEST_PID: u32 = 4_194_304;
-
-fn of_host(value: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Host and process, where the value says so and is nothing else: `host|pid` or `host:pid`, as people write it themselves.
+/// When in doubt nothing: the value is a credential.
+pub(super) fn process(value: &[u8]) -> Option<String> {
     let at = value.iter().position(|byte| matches!(byte, b'|' | b':'))?;
-    let (host, pid) = (&value[..at], &value[at + 1..]);
-    shapes::is_host(host).then_some((host, pid))
-}
-
-/// Machine names may be in capitals here: the 32 digits at the end are the secret, the rest is not.
-fn of_machine(value: &[u8]) -> Option<(&[u8], &[u8])> {
-    let value = value.strip_suffix(b"_WRITERWAITING").unwrap_or(value);
-    let mut parts = value.rsplitn(3, |&byte| byte == b'_');
-    let (random, pid, machine) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_secret = |part: &[u8]| part.len() >= 16 && part.iter().all(u8::is_ascii_hexdigit);
-    let is_name = machine.len() <= 63
-        && machine
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-        && !machine
-            .split(|byte| !byte.is_ascii_alphanumeric())
-            .any(is_secret);
-    (shapes::is_hex(random, 32) && is_name).then_some((machine, pid))
+    let (machine, pid) = (&value[..at], &value[at + 1..]);
+    Some(format!("{} pid {}", host(machine)?, shapes::pid(pid)?))
 }
 
 #[cfg(test)]
@@ -112,8 +89,6 @@ mod tests {
     fn hosts_and_processes_become_labels() {
         assert_eq!(label("vm|17171").as_deref(), Some("vm pid 17171"));
         assert_eq!(label("worker-3:4711").as_deref(), Some("worker-3 pid 4711"));
-        let machine = "DESKTOP-7_812_9f86d081884c7d659a2feaa0c55ad015";
-        assert_eq!(label(machine).as_deref(), Some("DESKTOP-7 pid 812"));
     }
 
     #[test]
@@ -129,7 +104,6 @@ mod tests {
             "worker:99999999",
             "worker:12:34",
             "9f86d081884c7d659a2feaa0c55ad015_812_9f86d081884c7d659a2feaa0c55ad015",
-            "8m0GHkYkjgOHbLYwpNksuy",
         ];
         for token in tokens {
             assert_eq!(label(token), None, "{token}");

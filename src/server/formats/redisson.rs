@@ -4,36 +4,75 @@
 //! HSET order:42  6d1f0c3e-…-fe05:87  1      PEXPIRE order:42 30000      instance UUID : thread, times held
 //! ```
 //!
-//! Spin, fair and fenced locks have the same hash; what tells them apart are companion keys. A watchdog renews a lease of
-//! 30 s every 10 s. Source: `RedissonLock`, `RedissonBaseLock`.
+//! Spin and non-reentrant locks and the parts of a multi-lock have the same hash and nothing else. Fair and fenced locks are
+//! told by what stands beside it:
 //!
-//! The hash of a read-write lock (a field `mode` beside the owners) is not recognised yet.
+//! ```text
+//! RPUSH redisson_lock_queue:{order:42}    <uuid>:<thread>           fair: who waits, the next one first
+//! ZADD  redisson_lock_timeout:{order:42}  <ms> <uuid>:<thread>      and until when each of them does
+//! INCR  redisson_lock_token:{order:42}                              fenced
+//! ```
+//!
+//! Queue and timeouts have no TTL and may outlive everything: who is past his time waits no more. A fair lock that nobody
+//! waits for cannot be told from another. A watchdog renews a lease of 30 s every 10 s. Source: `RedissonLock`,
+//! `RedissonBaseLock`, `RedissonFairLock`, `RedissonFencedLock`.
 
-use super::{Hint, Recognised, SeenOwner, has_ttl, key_lease, shapes};
-use crate::domain::{Format, Mode};
+use super::recognised::fields;
+use super::{Hint, Recognised, SeenOwner, companions, has_ttl, shapes};
+use crate::domain::{Confidence, Format, LockKey};
 use crate::server::nodes::sighting::{Sighting, Value};
 
 /// Recognises a hash all of whose fields are owners and all of whose values are counts from 1 up.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let fields = match &sighting.value {
-        Value::Hash(fields) => fields,
-        Value::Text(_) | Value::TooLarge | Value::Other { .. } => return None,
-    };
+    let fields = fields(sighting)?;
     // Redisson always sets a TTL. Without one and without a telling name these are somebody's counters.
-    if fields.is_empty() || !(has_ttl(sighting) || hint.lock_like_name) {
+    if !(has_ttl(sighting) || hint.lock_like_name) {
         return None;
     }
     let owners = fields
         .iter()
         .map(|(field, holds)| owner(field, holds))
         .collect::<Option<Vec<_>>>()?;
-    Some(Recognised {
-        format: Format::Redisson,
-        mode: Mode::Exclusive,
-        owners,
-        lease: key_lease(sighting),
-        claimed_at: None,
-    })
+    let waiting = waiting(sighting);
+    let name = &sighting.key;
+    let has = |prefix: &[u8]| {
+        sighting
+            .companion(&companions::beside(prefix, name))
+            .is_some()
+    };
+    let format = if waiting.is_some() || has(companions::TIMEOUTS) {
+        Format::RedissonFair
+    } else if has(companions::TOKEN) {
+        Format::RedissonFenced
+    } else {
+        Format::Redisson
+    };
+    let confidence = if has_ttl(sighting) {
+        Confidence::Sure
+    } else {
+        Confidence::Likely
+    };
+    let lock = Recognised::of_owners(format, sighting, owners).of_format(format);
+    Some(Recognised { waiting, ..lock }.with(confidence))
+}
+
+/// How many stand in a fair lock's queue and still wait; nothing where it has no queue.
+fn waiting(sighting: &Sighting) -> Option<u32> {
+    let beside = |prefix: &[u8]| -> Option<&Value> {
+        let key: LockKey = companions::beside(prefix, &sighting.key);
+        sighting.companion(&key).map(|found| &found.value)
+    };
+    let Some(Value::List(queue)) = beside(companions::QUEUE) else {
+        return None;
+    };
+    let is_late = |waiter: &&Vec<u8>| match beside(companions::TIMEOUTS) {
+        Some(Value::SortedSet(until)) => until
+            .iter()
+            .any(|(member, score)| member == *waiter && *score <= sighting.seen_at.millis() as f64),
+        Some(_) | None => false,
+    };
+    let late = queue.iter().filter(is_late).count();
+    u32::try_from(queue.len() - late).ok()
 }
 
 /// Whether a field is an owner's.
@@ -41,7 +80,8 @@ pub fn is_owner(field: &[u8]) -> bool {
     label(field).is_some()
 }
 
-fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
+/// The owner of a field and its count.
+pub(super) fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
     let mut seen = SeenOwner::new(Format::Redisson, field, Some(label(field)?));
     seen.owner.holds = Some(shapes::positive(holds)?);
     Some(seen)
@@ -49,11 +89,22 @@ fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
 
 /// `6d1f0c3e thread 87` for Redisson, `6d1f0c3e client 9d0e0f5c` for node-redisson. The UUID beyond its first digits is
 /// what makes the field unguessable; it stays out.
-fn label(field: &[u8]) -> Option<String> {
+pub fn label(field: &[u8]) -> Option<String> {
     let (instance, within) = field
         .split_at_checked(36)
         .filter(|(instance, _)| shapes::is_uuid(instance))?;
     let within = within.strip_prefix(b":")?;
+    // A lock within a transaction has the transaction's id behind the thread.
+    let end = within.iter().position(|&byte| byte == b':');
+    let (within, transaction) = within.split_at(end.unwrap_or(within.len()));
+    let is_hex = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
+    let is_transaction = match transaction {
+        [] => true,
+        [_colon, id @ ..] => !id.is_empty() && id.iter().all(is_hex),
+    };
+    if !is_transaction {
+        return None;
+    }
     let instance = std::str::from_utf8(&instance[..8]).ok()?;
     let id = std::str::from_utf8(within).ok()?;
     if shapes::is_uuid(within) {
@@ -67,9 +118,9 @@ fn label(field: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{NOW, hash};
+    use super::super::testing::{NOW, NOW_MS, hash, members};
     use super::*;
-    use crate::domain::Lease;
+    use crate::domain::{Lease, Mode};
     use crate::server::formats;
 
     const JAVA: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:87";
@@ -114,13 +165,53 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_beside_it_tells_fair_and_fenced_locks() {
+        let lock = || hash("order:42", &[(JAVA, "1")], 29_000);
+        let queue = Value::List(members(&[NODE, JAVA]));
+        let until = |ms: f64| {
+            Value::SortedSet(vec![
+                (NODE.into(), NOW_MS + ms),
+                (JAVA.into(), NOW_MS + 1.0),
+            ])
+        };
+        let fair = lock()
+            .beside("redisson_lock_queue:{order:42}", queue)
+            .beside("redisson_lock_timeout:{order:42}", until(5_000.0));
+        let seen = formats::recognise(&fair, false).unwrap();
+        assert_eq!((seen.format, seen.waiting), (Format::RedissonFair, Some(2)));
+        assert_eq!(seen.owners[0].owner.format, Format::RedissonFair);
+        let late = lock()
+            .beside(
+                "redisson_lock_queue:{order:42}",
+                Value::List(members(&[NODE])),
+            )
+            .beside("redisson_lock_timeout:{order:42}", until(-1.0));
+        assert_eq!(formats::recognise(&late, false).unwrap().waiting, Some(0));
+        let fenced = lock().beside(
+            "redisson_lock_token:{order:42}",
+            Value::Text(b"17".to_vec()),
+        );
+        assert_eq!(
+            formats::recognise(&fenced, false).unwrap().format,
+            Format::RedissonFenced
+        );
+        let another = lock().beside(
+            "redisson_lock_token:{order:43}",
+            Value::Text(b"17".to_vec()),
+        );
+        assert_eq!(
+            formats::recognise(&another, false).unwrap().format,
+            Format::Redisson
+        );
+    }
+
+    #[test]
     fn one_field_that_is_no_owner_makes_it_another_hash() {
         let user = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
         let writer = format!("{JAVA}:write");
-        let others: [&[(&str, &str)]; 8] = [
+        let others: [&[(&str, &str)]; 7] = [
             &[],
-            &[(JAVA, "1"), ("mode", "read")],
-            &[("mode", "write"), (&writer, "1")],
+            &[(&writer, "1")],
             &[(user, "17")],
             &[(JAVA, "0")],
             &[(JAVA, "-1")],

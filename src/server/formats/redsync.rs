@@ -7,24 +7,26 @@
 //! 16 bytes fill 21 characters and two bits of the next, which is therefore one of `A Q g w`: 15 of 16 other strings of
 //! this length fail that test. Source: `mutex.go`.
 
-use super::{Hint, Recognised, has_ttl, text};
-use crate::domain::Format;
+use super::{Hint, Recognised, has_ttl, shapes, text};
+use crate::domain::{Confidence, Format};
 use crate::server::nodes::sighting::Sighting;
 
-/// Recognises base64 of 16 bytes that has a TTL or stands under the name of a lock.
+/// Recognises base64 of 16 bytes. Without a TTL it is somebody else's lock at best.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
-    let value =
-        text(sighting).filter(|value| is_token(value) && (has_ttl(sighting) || hint.is_given()))?;
-    Some(Recognised::by_value(Format::Redsync, sighting, value, None))
+    let value = text(sighting).filter(|value| is_token(value))?;
+    let confidence = if has_ttl(sighting) {
+        Confidence::Sure
+    } else {
+        hint.makes(false)
+    };
+    Some(Recognised::by_value(Format::Redsync, sighting, value, None).with(confidence))
 }
 
 fn is_token(value: &[u8]) -> bool {
     let Some((body, b"==")) = value.split_at_checked(22) else {
         return false;
     };
-    body.iter()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
-        && matches!(body[21], b'A' | b'Q' | b'g' | b'w')
+    shapes::is_base64(body) && shapes::ends_sixteen_bytes(body[21])
 }
 
 #[cfg(test)]
@@ -57,21 +59,20 @@ mod tests {
             "Zb1kM5c0P7mJr8xw3uVYHQ=",
             "Zb1kM5c0P7mJr8xw3uV-HQ==",
         ] {
-            assert_eq!(
-                formats::recognise(&string("payouts", value, 8_000), false),
-                None,
-                "{value}"
-            );
+            let format = formats::recognise(&string("payouts", value, 8_000), true).unwrap();
+            assert_ne!(format.format, Format::Redsync, "{value}");
         }
     }
 
     #[test]
     fn without_ttl_and_without_a_hint_it_could_be_anything() {
         let token = "Zb1kM5c0P7mJr8xw3uVYHQ==";
-        assert_eq!(
-            formats::recognise(&string("nonce", token, None), false),
-            None
-        );
+        let confidence = |key: &str| {
+            let lock = formats::recognise(&string(key, token, None), false).unwrap();
+            lock.confidence
+        };
+        assert_eq!(confidence("nonce"), Confidence::Possible);
+        assert_eq!(confidence("lock:a"), Confidence::Likely);
         assert_eq!(
             formats::recognise(&string("payouts", token, None), true)
                 .unwrap()

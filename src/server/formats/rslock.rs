@@ -8,14 +8,15 @@
 //! UTF-8 about once in a million; such a lock is plain. Source: `src/lock.rs`.
 
 use super::{Hint, Recognised, has_ttl, text};
-use crate::domain::Format;
+use crate::domain::{Confidence, Format};
 use crate::server::nodes::sighting::Sighting;
 
 /// Recognises 20 bytes that are no text and have a TTL.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
     let is_token = |value: &&[u8]| value.len() == 20 && std::str::from_utf8(value).is_err();
     let value = text(sighting).filter(|value| has_ttl(sighting) && is_token(value))?;
-    Some(Recognised::by_value(Format::Rslock, sighting, value, None))
+    let lock = Recognised::by_value(Format::Rslock, sighting, value, None);
+    Some(lock.with(Confidence::Likely))
 }
 
 #[cfg(test)]

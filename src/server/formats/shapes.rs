@@ -8,6 +8,53 @@ pub fn is_hex(bytes: &[u8], digits: usize) -> bool {
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// The hex form of a version 4 UUID.
+pub fn is_uuid4_hex(bytes: &[u8]) -> bool {
+    is_hex(bytes, 32) && bytes[12] == b'4' && matches!(bytes[16], b'8' | b'9' | b'a' | b'b')
+}
+
+/// Letters of both cases: what was chosen at random from all of them has both, words and hex do not.
+pub fn is_mixed(bytes: &[u8]) -> bool {
+    bytes.iter().any(u8::is_ascii_uppercase) && bytes.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Letters and digits, exactly so many.
+pub fn is_alphanumeric(bytes: &[u8], length: usize) -> bool {
+    bytes.len() == length && bytes.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// Characters of base64 without padding.
+pub fn is_base64(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+}
+
+/// Characters of base64url without padding.
+pub fn is_base64url(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+/// Whether this can be the 22nd character of 16 bytes in base64: it carries two bits only, so 15 of 16 others cannot.
+pub fn ends_sixteen_bytes(character: u8) -> bool {
+    matches!(character, b'A' | b'Q' | b'g' | b'w')
+}
+
+/// 32 bytes in padded base64. The 43rd character carries four bits only.
+pub fn is_base64_of_32_bytes(bytes: &[u8]) -> bool {
+    let Some((body, b"=")) = bytes.split_at_checked(43) else {
+        return false;
+    };
+    is_base64(body) && b"AEIMQUYcgkosw048".contains(&body[42])
+}
+
+/// A dashed UUID of version 4.
+pub fn is_uuid4(bytes: &[u8]) -> bool {
+    is_uuid(bytes) && bytes[14] == b'4' && matches!(bytes[19], b'8' | b'9' | b'a' | b'b')
+}
+
 /// A dashed UUID of any version, in lower case.
 pub fn is_uuid(bytes: &[u8]) -> bool {
     let mut parts = bytes.split(|&byte| byte == b'-');
@@ -26,6 +73,21 @@ pub fn positive(bytes: &[u8]) -> Option<u32> {
         .filter(|_| is_plain)?
         .parse()
         .ok()
+}
+
+/// The largest process id that Linux gives out.
+const LARGEST_PID: u32 = 4_194_304;
+
+/// The number of a process.
+pub fn pid(bytes: &[u8]) -> Option<u32> {
+    positive(bytes).filter(|&pid| pid <= LARGEST_PID)
+}
+
+/// A number with or without a fraction, as clocks are written.
+pub fn is_decimal(bytes: &[u8]) -> bool {
+    let mut parts = bytes.splitn(2, |&byte| byte == b'.');
+    let is_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.next().is_some_and(is_digits) && parts.next().is_none_or(is_digits)
 }
 
 /// An optionally signed whole number of any length, as counters and flags are.
@@ -80,6 +142,20 @@ fn is_short(part: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_character_of_base64_tells_how_many_bytes_it_stands_for() {
+        // Written by Symfony 5.4.53.
+        assert!(is_base64_of_32_bytes(
+            b"+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4w="
+        ));
+        assert!(!is_base64_of_32_bytes(
+            b"+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4x="
+        ));
+        assert!(!is_base64_of_32_bytes(
+            b"+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4ww"
+        ));
+    }
 
     #[test]
     fn a_uuid_is_dashed_and_lower_case() {

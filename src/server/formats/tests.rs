@@ -1,198 +1,204 @@
-//! The recognisers together: nothing that only looks like a lock passes, nothing panics, no token gets into a label.
+//! The recognisers together: what the operator says goes first, nothing panics, no token gets into a label.
 
 use proptest::prelude::*;
 
-use super::testing::{hash, seen, string};
+use super::testing::{hash, set, string, zset};
 use super::*;
-use crate::domain::LockKey;
+use crate::domain::{LockKey, Timestamp};
+use crate::server::config::Pin;
+use crate::server::nodes::sighting::{Companion, Ttl};
 
 #[test]
-fn every_format_has_one_recogniser() {
+fn every_format_has_one_recogniser_or_none_at_all() {
     for format in Format::ALL {
-        let recognisers = RECOGNISERS.iter().filter(|(known, _)| *known == format);
-        // A fair lock's hash is any Redisson lock's; its queue, while there is one, is a key of its own.
-        let expected = usize::from(format != Format::RedissonFair);
+        let recognisers = TELLING
+            .iter()
+            .chain(&SHAPES)
+            .filter(|known| known.formats.contains(&format));
+        let expected = match format {
+            // A sorted set, and a string before version 5.2.
+            Format::Symfony => 2,
+            _ => usize::from(!PINNED_ONLY.contains(&format)),
+        };
         assert_eq!(recognisers.count(), expected, "{format}");
     }
 }
 
+fn naming<'a>(pins: &'a [Pin], ignore: &'a [String]) -> Naming<'a> {
+    Naming {
+        is_explicit: false,
+        pins,
+        ignore,
+    }
+}
+
+fn pin(pattern: &str, format: Format) -> Pin {
+    Pin {
+        pattern: pattern.into(),
+        format,
+    }
+}
+
 #[test]
-fn what_only_looks_like_a_lock_is_refused_by_its_name() {
-    let token = "de0643ec94ee19182e5d96ac99871f9e";
-    let names = [
-        "redisson_unlock_latch:{order:42}:0123456789abcdef0123456789abcdef",
-        "{order:42}:6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:87:rwlock_timeout:1",
-        "redisson_lock_queue:{order:42}",
-        "redisson_lock_timeout:{order:42}",
-        "redisson_lock_token:{order:42}",
-        "lock-signal:prl",
-        "bull:mail:stalled-check",
-        "rq:clean_registries:default",
-        "rq:scheduler_lock",
-        "symfony_check_support_time",
-        "PHPREDIS_SESSION:abc123",
-        "spring:session:sessions:lock",
-        "sess:lock:1",
-        "login.lock:timer",
+fn a_pinned_string_is_a_lock_of_that_format_whatever_token_it_has() {
+    let pins = [
+        pin("orders:paid:*", Format::Plain),
+        pin("orders:*", Format::RedisPy),
+        pin("slots:*", Format::RedissonSemaphore),
     ];
-    for name in names {
-        for value in ["1", "1795200545", token] {
-            for ttl in [Some(1_000), None] {
-                assert_eq!(
-                    recognise(&string(name, value, ttl), true),
-                    None,
-                    "{name} = {value}"
-                );
-            }
-        }
-    }
+    let told = |key: &str, value: &str| {
+        let lock = recognise_named(&string(key, value, None), naming(&pins, &[]))?;
+        assert_eq!(lock.owners[0].owner.format, lock.format);
+        Some((lock.format, lock.confidence))
+    };
+    assert_eq!(
+        told("orders:7", "worker-1"),
+        Some((Format::RedisPy, Confidence::Sure))
+    );
+    assert_eq!(
+        told("orders:7", "{\"by\":\"worker-1\"}"),
+        Some((Format::RedisPy, Confidence::Sure)),
+        "whatever it looks like"
+    );
+    assert_eq!(
+        told("orders:paid:7", "worker-1"),
+        Some((Format::Plain, Confidence::Sure)),
+        "the first pin decides"
+    );
+    assert_eq!(
+        told("slots:7", "3"),
+        Some((Format::RedissonSemaphore, Confidence::Sure))
+    );
+    assert_eq!(told("orders:7", ""), None);
+    assert_eq!(told("other:7", "worker-1"), None);
 }
 
 #[test]
-fn cached_values_are_refused_even_under_the_name_of_a_lock() {
-    let values: [&[u8]; 16] = [
-        b"{\"user\":7}",
-        b"{}",
-        b"[1,2]",
-        b"[{\"cut\":\"off",
-        b" {\"a\":1}\n",
-        b"\"quoted\"",
-        b"a:1:{s:4:\"user\";i:7;}",
-        b"O:8:\"stdClass\":0:{}",
-        b"s:5:\"hello\";",
-        b"i:7;",
-        b"N;",
-        b"\x80\x04\x95\x0a\x00\x00\x00\x00\x00\x00\x00\x8c\x05owner\x94.",
-        b"\x80\x05K\x01.",
-        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
-        b"\x28\xb5\x2f\xfd\x04\x00",
-        b"",
+fn a_pinned_key_of_another_structure_is_no_lock() {
+    let owner = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05:87";
+    let pins = [
+        pin("fair:*", Format::RedissonFair),
+        pin("spring:*", Format::SpringIntegration),
     ];
-    for value in values {
-        for ttl in [Some(1_000), None] {
-            assert_eq!(
-                recognise(&string("lock:a", value, ttl), true),
-                None,
-                "{}",
-                value.escape_ascii()
-            );
-        }
-    }
-}
-
-#[test]
-fn a_bare_number_is_a_lock_only_with_a_ttl_under_the_name_of_one() {
-    for value in ["1", "0", "-3", "42", "100000", "true", "on", "null"] {
-        assert_eq!(
-            recognise(&string("rate:login:7", value, 60_000), true),
-            None,
-            "{value}"
-        );
-        assert_eq!(
-            recognise(&string("lock:attempts", value, None), true),
-            None,
-            "{value}"
-        );
-        assert_eq!(
-            recognise(&string("lock:import", value, 60_000), false)
-                .unwrap()
-                .format,
-            Format::Plain,
-            "{value}"
-        );
-    }
-    let limiter = string("rate:login:7", "1795200545", 60_000);
-    assert_eq!(recognise(&limiter, true), None);
-}
-
-#[test]
-fn laravel_serialises_its_token_and_that_is_a_lock_under_the_name_of_one() {
-    let value = "s:16:\"Zb1kM5c0P7mJr8xw\";";
+    let told = |sighting: Sighting| {
+        let lock = recognise_named(&sighting, naming(&pins, &[]))?;
+        Some((lock.format, lock.owners[0].owner.label.clone()))
+    };
     assert_eq!(
-        recognise(&string("laravel-cache-lock:a", value, 10_000), false)
-            .unwrap()
-            .format,
-        Format::Plain
+        told(hash("fair:a", &[(owner, "1")], 9_000)),
+        Some((Format::RedissonFair, Some("6d1f0c3e thread 87".into())))
     );
+    assert_eq!(told(string("fair:a", "token", 9_000)), None);
+    assert_eq!(told(hash("spring:a", &[(owner, "1")], 9_000)), None);
     assert_eq!(
-        recognise(&string("laravel-cache-greeting", value, 10_000), true),
-        None
+        told(string("spring:a", &owner[..36], 9_000)),
+        Some((Format::SpringIntegration, None))
     );
 }
 
 #[test]
-fn job_ids_api_tokens_and_other_types_are_not_locks() {
-    let uuid = "6a379ae6-0f5c-4a3c-9d0e-3f0c51c0fe05";
-    assert_eq!(
-        recognise(&string("idempotency:7", uuid, 60_000), false),
-        None
-    );
-    assert_eq!(
-        recognise(
-            &string("PHPREDIS_SESSION:abc123_LOCK", "vm|17171", 60_000),
-            false
-        )
-        .unwrap()
-        .format,
-        Format::Plain
-    );
-    assert_eq!(
-        recognise(
-            &hash("lock:visits", &[(uuid, "17"), ("total", "40")], None),
-            true
-        ),
-        None
-    );
-    assert_eq!(
-        recognise(&seen("lock:a", Value::TooLarge, 1_000), true),
-        None
-    );
-    assert_eq!(
-        recognise(
-            &seen(
-                "lock:a",
-                Value::Other {
-                    type_name: "zset".into()
-                },
-                1_000
-            ),
-            true
-        ),
-        None
-    );
+fn what_the_operator_ignores_is_no_lock_even_if_pinned() {
+    let pins = [pin("lock:*", Format::Plain)];
+    let ignore = ["lock:ui:*".to_owned()];
+    let seen = |key: &str| recognise_named(&string(key, "x", 9_000), naming(&pins, &ignore));
+    assert!(seen("lock:a").is_some());
+    assert_eq!(seen("lock:ui:a"), None);
+    let fence = string("lockkeeper:fence:{a}", "7", 9_000);
+    let all = [pin("*", Format::Plain)];
+    assert_eq!(recognise_named(&fence, naming(&all, &[])), None);
 }
 
 #[test]
 fn the_bytes_of_an_owner_do_not_show_in_debug_output() {
     let lock = recognise(&string("lock:a", "s3cr3t-t0k3n", 1_000), false).unwrap();
     assert!(!format!("{lock:?}").contains("s3cr3t"));
+    for sighting in [
+        set("a", &["s3cr3t"], None),
+        zset("a", &[("s3cr3t", 1.0)], None),
+        hash("a", &[("s3cr3t", "s3cr3t")], None).beside("b", Value::List(vec![b"s3cr3t".into()])),
+    ] {
+        assert!(!format!("{sighting:?}").contains("s3cr3t"));
+    }
+}
+
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..140)
+}
+
+/// What owners look like, more or less.
+fn any_owner() -> impl Strategy<Value = Vec<u8>> {
+    let uuid = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+    let shaped = format!(
+        "{uuid}(:[0-9]{{1,20}}|_[0-9]|-x_?|:)?|[0-9a-f]{{24}}|[a-z]{{0,3}}_[0-9]{{1,9}}_[0-9a-f]{{32}}|[A-Za-z0-9+/]{{43}}=|mode|__write__"
+    );
+    let shaped = proptest::string::string_regex(&shaped).unwrap();
+    prop_oneof![shaped.prop_map(String::into_bytes), any_bytes()]
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let bytes = || proptest::collection::vec(any::<u8>(), 0..140);
+    let texts = "[0-9a-f]{32}|[0-9]{10}(\\.[0-9]{0,4})?|ADDED:[0-9TZ:.@-]{0,60}|lockkeeper:.{0,50}|[A-Za-z0-9+/]{22}==|.{0,60}";
     prop_oneof![
-        bytes().prop_map(Value::Text),
-        "[0-9a-f]{32}|[0-9]{10}(\\.[0-9]{0,4})?|ADDED:[0-9TZ:.@-]{0,60}|lockkeeper:.{0,50}|[A-Za-z0-9+/]{22}==|.{0,60}"
-            .prop_map(|text| Value::Text(text.into_bytes())),
-        proptest::collection::vec((bytes(), bytes()), 0..4).prop_map(Value::Hash),
+        any_owner().prop_map(Value::Text),
+        texts.prop_map(|text| Value::Text(text.into_bytes())),
+        proptest::collection::vec((any_owner(), any_owner()), 0..4).prop_map(Value::Hash),
+        proptest::collection::vec((any_owner(), "[0-9]{1,3}"), 0..4).prop_map(|fields| {
+            Value::Hash(
+                fields
+                    .into_iter()
+                    .map(|(field, count)| (field, count.into()))
+                    .collect(),
+            )
+        }),
+        proptest::collection::vec(any_owner(), 0..4).prop_map(Value::Set),
+        proptest::collection::vec(any_owner(), 0..4).prop_map(Value::List),
+        proptest::collection::vec((any_owner(), any::<f64>()), 0..4).prop_map(Value::SortedSet),
         Just(Value::TooLarge),
+    ]
+}
+
+fn any_key() -> impl Strategy<Value = LockKey> {
+    let names = [
+        "lock:a",
+        "a.readers",
+        "a.writer",
+        "{a}:timeout",
+        "semaphore:a",
+        "mutex:a",
+        "uniquejobs:9f86d081884c7d659a2feaa0c55ad015:LOCKED",
+        "SEMAPHORE:a:GRABBED",
+        "huey.results.app",
+        "bull:a:1:lock",
+        "a_LOCK",
+        "redislock",
+        "lock",
+    ];
+    prop_oneof![
+        proptest::sample::select(names.to_vec()).prop_map(LockKey::from),
+        any_bytes().prop_map(LockKey::new),
     ]
 }
 
 proptest! {
     #[test]
     fn whatever_the_bytes_nothing_panics(
-        key in proptest::collection::vec(any::<u8>(), 0..40),
-        named_like_a_lock in any::<bool>(),
+        key in any_key(),
         value in any_value(),
+        beside in proptest::option::of(any_value()),
         ttl in proptest::option::of(any::<u64>()),
         now in any::<i64>(),
         named_by_operator in any::<bool>(),
+        format in proptest::sample::select(Format::ALL.to_vec()),
     ) {
-        let key = if named_like_a_lock { LockKey::from("lock:a") } else { LockKey::new(key) };
         let ttl = ttl.map_or(Ttl::Never, Ttl::Ms);
-        let sighting = Sighting { key, value, ttl, seen_at: Timestamp::from_millis(now) };
-        if let Some(lock) = recognise(&sighting, named_by_operator) {
+        let mut sighting = Sighting::alone(key, value, ttl, Timestamp::from_millis(now));
+        if let Some(value) = beside {
+            for key in companions_of(&sighting) {
+                sighting.companions.push(Companion { key, value: value.clone(), ttl });
+            }
+        }
+        let pins = [pin("*", format)];
+        for lock in [recognise(&sighting, named_by_operator), recognise_named(&sighting, naming(&pins, &[]))] {
+            let Some(lock) = lock else { continue };
             prop_assert!(!lock.owners.is_empty());
             for seen in &lock.owners {
                 prop_assert_eq!(seen.owner.format, lock.format);

@@ -1,20 +1,22 @@
 //! Pure: one key's answers folded into what the board showed of it before.
 
+use std::time::Duration;
+
 use super::merge::Entry;
+use super::renewing::{self, Beat};
+use super::told;
 use crate::domain::quorum::{Judgement, Seen, judge};
 use crate::domain::{
-    AcquiredAt, Answer, Change, Ending, Flag, Format, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
-    Renewals, Source, Timestamp, Verdict,
+    AcquiredAt, Answer, Change, Flag, Format, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
+    Renewals, Timestamp, Verdict,
 };
 
 /// A deadline that is read twice differs by the jitter of two round trips; only a larger step is a renewal.
 const RENEWAL_STEP_MS: i64 = 100;
+/// The same where a node told of a write: then a smaller one is a renewal too.
+const TOLD_RENEWAL_STEP_MS: i64 = 30;
 /// Deadlines closer than this are shown as the same, so that a countdown does not wobble.
 const SAME_DEADLINE_MS: i64 = 60;
-/// Longer than this without a sighting, and anything may have happened to a lock that is gone.
-const UNSEEN_MS: i64 = 5_000;
-/// The last moments before a deadline are within the jitter of look and clock: gone then is expired.
-const EXPIRY_JITTER_MS: u64 = 200;
 
 /// What is remembered about a lock beyond what is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +24,8 @@ pub(super) struct Memory {
     /// When the nodes were asked: an older answer that comes later is not believed.
     asked_at: Timestamp,
     /// The largest lease left that was seen since the owner came or renewed: taken for the whole lease.
-    whole_lease_ms: u64,
-    first_renewal_at: Option<Timestamp>,
+    pub(super) whole_lease_ms: u64,
+    pub(super) beat: Beat,
 }
 
 /// What one look at one key comes to.
@@ -42,26 +44,30 @@ pub(super) enum Step {
 }
 
 /// Folds what the nodes answered at `asked_at` into what was shown `before`.
+///
+/// An owner that goes on renewing for longer than `longest_hold` is pointed out.
 pub(super) fn fold(
     id: LockId,
-    before: Option<Lock>,
+    before: Option<&Lock>,
     memory: Option<&Memory>,
     asked_at: Timestamp,
+    longest_hold: Duration,
     entry: Entry,
 ) -> Step {
     if memory.is_some_and(|memory| memory.asked_at > asked_at) {
         return Step::Nothing;
     }
     let answers: Vec<&Answer> = entry.nodes.iter().map(|node| &node.answer).collect();
-    match (judge(&answers), before) {
+    let mode = entry.told.map_or(Mode::Exclusive, |told| told.mode);
+    match (judge(&answers, mode), before) {
         (Judgement::NotObserved, Some(before)) => Step::Forget(Change::Gone {
             id,
-            ending: ending(&before, asked_at),
+            ending: told::ending(before, entry.watched, asked_at),
             at: asked_at,
         }),
         (Judgement::CannotTell, Some(before)) => {
             let lock = cannot_tell(before.clone(), entry.nodes);
-            if same(&before, &lock) {
+            if same(before, &lock) {
                 Step::Nothing
             } else {
                 Step::Show(Change::Updated {
@@ -70,39 +76,61 @@ pub(super) fn fold(
             }
         }
         (Judgement::NotObserved | Judgement::CannotTell, None) => Step::Nothing,
-        (Judgement::Seen(seen), before) => show(id, before, memory, asked_at, seen, entry),
+        (Judgement::Seen(seen), before) => {
+            show(id, before, memory, asked_at, longest_hold, seen, entry)
+        }
     }
 }
 
 fn show(
     id: LockId,
-    before: Option<Lock>,
+    before: Option<&Lock>,
     memory: Option<&Memory>,
     asked_at: Timestamp,
+    longest_hold: Duration,
     seen: Seen,
     entry: Entry,
 ) -> Step {
     let told = entry.told;
     let left_ms = seen.lease.remaining_ms(asked_at).unwrap_or(0);
-    let same_owner = before
-        .as_ref()
-        .filter(|before| is_same_owner(before, &seen.owners));
+    let same_owner = before.filter(|before| is_same_owner(before, &seen.owners));
     let known = same_owner.and(memory).cloned();
     let mut memory = known.unwrap_or(Memory {
         asked_at,
         whole_lease_ms: left_ms,
-        first_renewal_at: None,
+        beat: Beat::default(),
     });
     memory.asked_at = asked_at;
 
-    let mut renewals = same_owner.map_or_else(none_seen, |before| before.renewals.clone());
-    let renewed =
-        same_owner.is_some_and(|before| moved_ms(before.lease, seen.lease) > RENEWAL_STEP_MS);
-    if renewed {
-        let first = *memory.first_renewal_at.get_or_insert(asked_at);
-        renewals = and_one(&renewals, first, asked_at);
+    let watched = entry.watched;
+    let step = if watched.writes > 0 {
+        TOLD_RENEWAL_STEP_MS
+    } else {
+        RENEWAL_STEP_MS
+    };
+    // Where somebody joins a shared lock, the key lives longer and nobody renewed.
+    let renewed = same_owner.filter(|before| {
+        moved_ms(before.lease, seen.lease) > step
+            && (before.mode == Mode::Exclusive || are_same(&before.owners, &seen.owners))
+    });
+    let source = told::source(same_owner, watched, renewed.is_some());
+    let mut renewals =
+        same_owner.map_or_else(|| Renewals::none(source), |before| before.renewals.clone());
+    renewals.source = source;
+    // One who took it anew between two looks cannot be told from one who renewed it: hand-overs are only told where
+    // somebody else has it now.
+    renewals.hand_overs_per_minute = watched
+        .hand_overs_per_minute
+        .filter(|_| same_owner.is_none());
+    if let Some(before) = renewed {
+        let margin_ms = before.lease.remaining_ms(asked_at);
+        memory
+            .beat
+            .renewed(&mut renewals, watched.writes.max(1), margin_ms, asked_at);
         memory.whole_lease_ms = left_ms;
     }
+    let renewed = renewed.is_some();
+    memory.beat.miss(&mut renewals, asked_at);
     memory.whole_lease_ms = memory.whole_lease_ms.max(left_ms);
 
     let (acquired_at, acquired_at_is) = match (same_owner, told.and_then(|told| told.claimed_at)) {
@@ -112,11 +140,16 @@ fn show(
     };
     let format = told
         .map(|told| told.format)
-        .or(before.as_ref().map(|before| before.format))
+        .or(before.map(|before| before.format))
         .unwrap_or(Format::Plain);
+    let confidence = told
+        .map(|told| told.confidence)
+        .or(before.map(|before| before.confidence))
+        .unwrap_or_default();
     let mut lock = Lock {
         id,
         format,
+        confidence,
         mode: told.map_or(Mode::Exclusive, |told| told.mode),
         verdict: seen.verdict,
         flags: Vec::new(),
@@ -129,6 +162,7 @@ fn show(
         nodes: entry.nodes,
         renewals,
         evidence: entry.evidence,
+        unmeasured: entry.unmeasured,
     };
     if let Some(before) = same_owner.filter(|_| !renewed) {
         steady(&mut lock, before);
@@ -137,8 +171,9 @@ fn show(
         is_split: seen.is_split,
         is_fragment: seen.is_fragment,
         restart_hazard: entry.restart_hazard,
+        overdue_after_ms: entry.overdue_after_ms,
     };
-    lock.flags = flags(&lock, marks, &memory, asked_at);
+    lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
 
     match before {
         None => Step::Remember(
@@ -147,7 +182,7 @@ fn show(
                 lock: Box::new(lock),
             },
         ),
-        Some(before) if !is_same_owner(&before, &lock.owners) => Step::Remember(
+        Some(before) if !is_same_owner(before, &lock.owners) => Step::Remember(
             memory,
             Change::ChangedHands {
                 lock: Box::new(lock),
@@ -159,7 +194,7 @@ fn show(
                 lock: Box::new(lock),
             },
         ),
-        Some(before) if !same(&before, &lock) => Step::Remember(
+        Some(before) if !same(before, &lock) => Step::Remember(
             memory,
             Change::Updated {
                 lock: Box::new(lock),
@@ -187,13 +222,26 @@ fn cannot_tell(before: Lock, nodes: Vec<NodeAnswer>) -> Lock {
     }
 }
 
-/// Whether the first of the owners is the one that led before.
+/// Whether the first of the owners is the one that led before; of a shared lock, whether any of them held it before.
 fn is_same_owner(before: &Lock, owners: &[Owner]) -> bool {
+    if before.mode == Mode::Shared {
+        return before.owners.iter().any(|then| is_among(then, owners));
+    }
     let (then, now) = (
         before.owner.as_ref().or(before.owners.first()),
         owners.first(),
     );
     then.map(|owner| &owner.fingerprint) == now.map(|owner| &owner.fingerprint)
+}
+
+fn is_among(owner: &Owner, owners: &[Owner]) -> bool {
+    owners
+        .iter()
+        .any(|one| one.fingerprint == owner.fingerprint)
+}
+
+fn are_same(before: &[Owner], now: &[Owner]) -> bool {
+    before.len() == now.len() && before.iter().all(|owner| is_among(owner, now))
 }
 
 /// Milliseconds by which the deadline moved. A lock that gained or lost its expiry counts as not moved.
@@ -224,25 +272,34 @@ fn steady(lock: &mut Lock, before: &Lock) {
 }
 
 /// Whether two views of a lock differ in nothing but the moment they were taken.
-fn same(before: &Lock, now: &Lock) -> bool {
+pub(super) fn same(before: &Lock, now: &Lock) -> bool {
     let lease = |lease: Lease| lease.expires_at();
     before.verdict == now.verdict
         && before.flags == now.flags
         && before.evidence == now.evidence
+        && before.unmeasured == now.unmeasured
+        && before.renewals == now.renewals
         && before.owner == now.owner
         && before.owners == now.owners
         && before.format == now.format
+        && before.confidence == now.confidence
+        && before.mode == now.mode
         && lease(before.lease) == lease(now.lease)
         && before.nodes.len() == now.nodes.len()
         && before.nodes.iter().zip(&now.nodes).all(|(before, now)| {
             match (&before.answer, &now.answer) {
                 (
-                    Answer::Holds { owner, lease: then },
+                    Answer::Holds {
+                        owner,
+                        lease: then,
+                        others,
+                    },
                     Answer::Holds {
                         owner: another,
                         lease: at,
+                        others: more,
                     },
-                ) => owner == another && lease(*then) == lease(*at),
+                ) => owner == another && others == more && lease(*then) == lease(*at),
                 (before, now) => before == now,
             }
         })
@@ -253,68 +310,38 @@ struct Marks {
     is_split: bool,
     is_fragment: bool,
     restart_hazard: bool,
+    overdue_after_ms: Option<u64>,
 }
 
-fn flags(lock: &Lock, marks: Marks, memory: &Memory, now: Timestamp) -> Vec<Flag> {
-    let over = lock.format == Format::LegacyTimestamp && lock.lease.remaining_ms(now) == Some(0);
-    let at_risk = match lock.renewals.every_ms {
-        // A renewing owner missed its beat when half as long again as usual has passed since the last one.
-        Some(every) => lock.renewals.last_at.is_some_and(|last| {
-            now.millis_since(last)
-                > i64::try_from(every.saturating_mul(3) / 2 + 1_000).unwrap_or(i64::MAX)
-        }),
-        None => lock.renewals.count == 0 && lock.lease.is_nearly_over(memory.whole_lease_ms, now),
+fn flags(
+    lock: &Lock,
+    marks: Marks,
+    memory: &Memory,
+    longest_hold: Duration,
+    now: Timestamp,
+) -> Vec<Flag> {
+    let over = lock.format.outlives_its_lease() && lock.lease.remaining_ms(now) == Some(0);
+    let at_risk = if lock.renewals.every_ms.is_some() {
+        renewing::is_late(&lock.renewals, now)
+    } else {
+        lock.renewals.count == 0 && lock.lease.is_nearly_over(memory.whole_lease_ms, now)
     };
+    let is_endless = lock.renewals.count > 0 && now.since(lock.acquired_at) > longest_hold;
+    let held_ms = u64::try_from(now.millis_since(lock.acquired_at)).unwrap_or(0);
+    let unusual = marks.overdue_after_ms.is_some_and(|after| held_ms > after);
     Flag::ALL
         .into_iter()
         .filter(|flag| match flag {
             Flag::NoExpiry => lock.lease == Lease::Never,
             Flag::AtRisk => at_risk && !over && lock.verdict == Verdict::Held,
-            Flag::Overdue => over,
+            Flag::Overdue => over || unusual,
             Flag::Split => marks.is_split,
             Flag::Fragment => marks.is_fragment,
             Flag::Contended => !lock.evidence.is_empty(),
             Flag::RestartHazard => marks.restart_hazard,
-            Flag::Endless => false,
+            Flag::Endless => is_endless,
         })
         .collect()
-}
-
-/// How a lock went that nobody shows any more.
-fn ending(before: &Lock, now: Timestamp) -> Ending {
-    match before.lease.remaining_ms(now) {
-        Some(left) if left <= EXPIRY_JITTER_MS && before.format != Format::LegacyTimestamp => {
-            Ending::Expired
-        }
-        _ if now.millis_since(before.observed_at) > UNSEEN_MS => Ending::Unknown,
-        Some(_) | None => Ending::Released,
-    }
-}
-
-fn none_seen() -> Renewals {
-    Renewals {
-        count: 0,
-        per_minute: None,
-        every_ms: None,
-        last_at: None,
-        source: Source::Poll,
-    }
-}
-
-/// One more, seen at `now`; the first one was seen at `first`.
-fn and_one(before: &Renewals, first: Timestamp, now: Timestamp) -> Renewals {
-    let count = before.count + 1;
-    let span_ms = u64::try_from(now.millis_since(first)).unwrap_or(0);
-    let steps = u64::from(count - 1);
-    let every_ms = (steps > 0 && span_ms > 0).then(|| span_ms / steps);
-    let per_minute = every_ms.map(|every| (600_000.0 / every as f64).round() / 10.0);
-    Renewals {
-        count,
-        per_minute,
-        every_ms,
-        last_at: Some(now),
-        source: Source::Poll,
-    }
 }
 
 #[cfg(test)]

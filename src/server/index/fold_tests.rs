@@ -1,9 +1,13 @@
 //! Stories of one lock: what the nodes showed, and what the board makes of it.
 
-use super::super::merge::Told;
+use super::super::merge::{Told, Watched};
 use super::*;
-use crate::domain::Fingerprint;
+use crate::domain::{Confidence, Ending, Fingerprint};
 
+#[path = "told_tests.rs"]
+mod told;
+
+const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
 const START: Timestamp = Timestamp::from_millis(1_000_000);
 
 fn id() -> LockId {
@@ -28,6 +32,9 @@ struct Story {
     now: Timestamp,
     lock: Option<Lock>,
     memory: Option<Memory>,
+    watched: Watched,
+    mode: Mode,
+    overdue_after_ms: Option<u64>,
 }
 
 impl Story {
@@ -36,7 +43,30 @@ impl Story {
             now: START,
             lock: None,
             memory: None,
+            watched: Watched::default(),
+            mode: Mode::Exclusive,
+            overdue_after_ms: None,
         }
+    }
+
+    /// The same with nodes that tell of every change.
+    fn fed() -> Self {
+        let mut story = Self::begin();
+        story.watched.fed_since = Some(START);
+        story
+    }
+
+    /// So many writes are told before the next look.
+    fn told(&mut self, writes: u32) -> &mut Self {
+        self.watched.writes = writes;
+        self
+    }
+
+    /// When it wants to be looked at, in milliseconds of the story.
+    fn due_ms(&self) -> Option<i64> {
+        let memory = self.memory.as_ref().unwrap();
+        let due = renewing::due(self.lock(), memory, LONGEST_HOLD, self.now);
+        due.map(|at| at.millis_since(START))
     }
 
     fn after(&mut self, ms: i64) -> &mut Self {
@@ -49,12 +79,18 @@ impl Story {
         let lease = until_ms.map_or(Lease::Never, |ms| {
             Lease::until(START.plus_millis(ms), self.now)
         });
-        self.see([Some(n); 3].map(|n| {
-            n.map(|n| Answer::Holds {
-                owner: owner(n),
-                lease,
-            })
-        }))
+        self.see([Some(n); 3].map(|n| n.map(|n| Answer::held_by(owner(n), lease))))
+    }
+
+    /// The same for a lock that several hold.
+    fn shared(&mut self, owners: &[u8], until_ms: i64) -> Option<Change> {
+        let answer = Answer::Holds {
+            owner: owner(owners[0]),
+            lease: Lease::until(START.plus_millis(until_ms), self.now),
+            others: owners[1..].iter().copied().map(owner).collect(),
+        };
+        self.mode = Mode::Shared;
+        self.see([(); 3].map(|()| Some(answer.clone())))
     }
 
     fn absent(&mut self) -> Option<Change> {
@@ -83,21 +119,26 @@ impl Story {
         let seen = nodes.iter().any(|node| node.answer.owner().is_some());
         let told = seen.then_some(Told {
             format: Format::Plain,
-            mode: Mode::Exclusive,
+            confidence: Confidence::Sure,
+            mode: self.mode,
             claimed_at: None,
         });
         let entry = Entry {
             restart_hazard: false,
+            unmeasured: None,
             evidence: Vec::new(),
+            watched: self.watched,
             key: "lock:a".into(),
             nodes,
             told,
+            overdue_after_ms: self.overdue_after_ms,
         };
         let change = match fold(
             id(),
-            self.lock.clone(),
+            self.lock.as_ref(),
             self.memory.as_ref(),
             self.now,
+            LONGEST_HOLD,
             entry,
         ) {
             Step::Nothing => None,
@@ -262,4 +303,27 @@ fn an_answer_that_was_asked_for_earlier_is_not_believed() {
     story.after(1_000).held(2, Some(30_000));
     assert_eq!(story.after(-500).held(1, Some(30_000)), None);
     assert_eq!(story.lock().owner, Some(owner(2)));
+}
+
+#[test]
+fn readers_that_come_and_go_hand_nothing_over() {
+    let mut story = Story::begin();
+    story.shared(&[1], 30_000);
+    assert!(matches!(
+        story.after(1_000).shared(&[1, 2], 31_000),
+        Some(Change::Updated { .. })
+    ));
+    assert_eq!(story.lock().renewals.count, 0, "somebody joined");
+    assert!(matches!(
+        story.after(9_000).shared(&[1, 2], 40_000),
+        Some(Change::Renewed { .. })
+    ));
+    assert!(matches!(
+        story.after(1_000).shared(&[2, 3], 40_000),
+        Some(Change::Updated { .. })
+    ));
+    assert!(matches!(
+        story.after(1_000).shared(&[4], 60_000),
+        Some(Change::ChangedHands { .. })
+    ));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use crate::domain::{Board, Lock, LockId, LockKey};
+use crate::domain::{Board, Format, Lock, LockId, LockKey};
 
 /// Every lock of one group, in order.
 fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lock> {
@@ -14,7 +14,7 @@ fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lo
     board
         .locks
         .range((Bound::Included(first), Bound::Unbounded))
-        .map(|(_, lock)| lock)
+        .map(|(_, lock)| &**lock)
         .take_while(move |lock| lock.id.group == group)
 }
 
@@ -22,6 +22,52 @@ fn locks_of<'a>(board: &'a Board, group: &'a str) -> impl Iterator<Item = &'a Lo
 pub(super) fn keys_of(board: &Board, group: &str) -> BTreeSet<LockKey> {
     locks_of(board, group)
         .map(|lock| lock.id.key.clone())
+        .collect()
+}
+
+/// The names of so many locks of one group behind this one, or from the first.
+pub(super) fn next_of(
+    board: &Board,
+    group: &str,
+    behind: Option<LockId>,
+    many: usize,
+) -> Vec<LockKey> {
+    match behind {
+        Some(behind) => board
+            .locks
+            .range((Bound::Excluded(behind), Bound::Unbounded))
+            .map(|(_, lock)| lock)
+            .take_while(|lock| lock.id.group == group)
+            .take(many)
+            .map(|lock| lock.id.key.clone())
+            .collect(),
+        None => locks_of(board, group)
+            .take(many)
+            .map(|lock| lock.id.key.clone())
+            .collect(),
+    }
+}
+
+/// The names and formats of so many locks of one group behind this one, or from the first.
+pub(super) fn next_with_format(
+    board: &Board,
+    group: &str,
+    behind: Option<LockId>,
+    many: usize,
+) -> Vec<(LockKey, Format)> {
+    let first = match behind {
+        Some(behind) => Bound::Excluded(behind),
+        None => Bound::Included(LockId {
+            group: group.to_owned(),
+            key: LockKey::new([]),
+        }),
+    };
+    let locks = board.locks.range((first, Bound::Unbounded));
+    locks
+        .map(|(_, lock)| lock)
+        .take_while(|lock| lock.id.group == group)
+        .take(many)
+        .map(|lock| (lock.id.key.clone(), lock.format))
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
 
-use crate::domain::{Answer, Evidence, Format, LockKey, Mode, NodeAnswer, Timestamp};
+use crate::domain::{Answer, Confidence, Evidence, Format, LockKey, Mode, NodeAnswer, Timestamp};
+use crate::server::config::Naming;
 use crate::server::formats::{self, Recognised};
 use crate::server::nodes::Look;
 
@@ -15,8 +16,25 @@ pub struct Entry {
     pub told: Option<Told>,
     /// A node that shows the lock restarted lately, and may have forgotten another.
     pub restart_hazard: bool,
-    /// Signs of contention; the observer adds what it knows.
+    /// Signs of contention that the nodes show; the observer adds what it knows.
     pub evidence: Vec<Evidence>,
+    /// Why touches of this key cannot be told; the observer adds it.
+    pub unmeasured: Option<String>,
+    /// How this key is watched; the watcher adds what it knows.
+    pub watched: Watched,
+    /// From when on a hold is far longer than usual; the observer adds what it knows.
+    pub overdue_after_ms: Option<u64>,
+}
+
+/// How a key is watched between two looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// Since when the nodes tell of every change of it; nothing where it is only looked at again and again.
+    pub fed_since: Option<Timestamp>,
+    /// How many writes a quorum of the nodes told since the last look.
+    pub writes: u32,
+    /// Changes of owner a minute, where they are too many to look at each.
+    pub hand_overs_per_minute: Option<f64>,
 }
 
 /// What a format tells beyond the owner.
@@ -24,6 +42,8 @@ pub struct Entry {
 pub struct Told {
     /// Which library's layout it has.
     pub format: Format,
+    /// How sure that is.
+    pub confidence: Confidence,
     /// One owner at a time, or several.
     pub mode: Mode,
     /// When the owner says it asked for the lock.
@@ -31,7 +51,7 @@ pub struct Told {
 }
 
 /// Turns a look at `keys` into one entry per key, in order.
-pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry> {
+pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = keys
         .iter()
         .map(|key| Entry {
@@ -40,6 +60,9 @@ pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry
             told: None,
             restart_hazard: false,
             evidence: Vec::new(),
+            unmeasured: None,
+            watched: Watched::default(),
+            overdue_after_ms: None,
         })
         .collect();
     for node in look.nodes {
@@ -48,12 +71,14 @@ pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry
                 for (entry, sighting) in entries.iter_mut().zip(sightings) {
                     let recognised = sighting
                         .as_ref()
-                        .and_then(|sighting| formats::recognise(sighting, named_by_operator));
+                        .and_then(|sighting| formats::recognise_named(sighting, naming));
                     if let Some(told) = recognised.as_ref().map(told) {
                         // Nodes may disagree while owners change; the first answer stands for the row.
                         entry.told.get_or_insert(told);
                         entry.restart_hazard |= node.is_hazard;
                     }
+                    let waiting = recognised.as_ref().and_then(|lock| lock.waiting);
+                    queue(&mut entry.evidence, waiting.unwrap_or(0));
                     entry.nodes.push(NodeAnswer {
                         node: node.node.clone(),
                         answer: answer(recognised),
@@ -79,6 +104,7 @@ pub fn merge(look: Look, keys: &[LockKey], named_by_operator: bool) -> Vec<Entry
 fn told(recognised: &Recognised) -> Told {
     Told {
         format: recognised.format,
+        confidence: recognised.confidence,
         mode: recognised.mode,
         claimed_at: recognised.claimed_at,
     }
@@ -87,13 +113,31 @@ fn told(recognised: &Recognised) -> Told {
 /// A key that is there but is no lock counts as absent: nobody holds a lock by it.
 fn answer(recognised: Option<Recognised>) -> Answer {
     match recognised {
-        Some(Recognised { owners, lease, .. }) => match owners.into_iter().next() {
-            Some(first) => Answer::Holds {
-                owner: first.owner,
-                lease,
-            },
-            None => Answer::Absent,
-        },
+        Some(Recognised { owners, lease, .. }) => {
+            let mut owners = owners.into_iter().map(|seen| seen.owner);
+            match owners.next() {
+                Some(owner) => Answer::Holds {
+                    owner,
+                    lease,
+                    others: owners.collect(),
+                },
+                None => Answer::Absent,
+            }
+        }
         None => Answer::Absent,
+    }
+}
+
+/// Those who wait on a node, where it keeps them. The same ones may wait on every node: the longest queue counts.
+fn queue(evidence: &mut Vec<Evidence>, waiting: u32) {
+    let waiting = u64::from(waiting);
+    match evidence.first_mut() {
+        Some(known) => known.value = known.value.max(waiting),
+        None if waiting > 0 => evidence.push(Evidence {
+            kind: "queue".to_owned(),
+            value: waiting,
+            window_ms: 0,
+        }),
+        None => {}
     }
 }

@@ -1,13 +1,20 @@
 //! What has been observed: the board, its changes, and a way to look at one lock right now.
 
+mod contention;
+mod due;
 mod fold;
+mod history;
 mod known;
 mod merge;
 mod observer;
+mod renewing;
 pub mod stream;
 mod survey;
+mod told;
 mod wants;
+mod watched;
 mod watcher;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +23,20 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Board, Change, GroupView, Lock, LockId, LockKey, NodeAnswer, Timestamp};
+use crate::domain::{
+    Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
+    NodeAnswer, Timestamp,
+};
 use crate::server::clock::Clock;
 use crate::server::nodes::{Group, coverage_before_the_first_pass};
-use observer::{Observer, Report};
+use contention::Contention;
+use due::Due;
+use history::Histories;
+use observer::{Observer, Report, Rules};
 use stream::Stream;
 pub use survey::Survey;
 use wants::Wants;
+pub use watched::{Told, Watched};
 
 /// So many locks that something was done to are kept in mind for the next look.
 const ACTED_AT_ONCE: usize = 512;
@@ -34,8 +48,12 @@ pub struct Index {
     reports: mpsc::Sender<Report>,
     /// Per group: keys to look at soon, because something was done to them.
     acted: BTreeMap<String, mpsc::Sender<LockKey>>,
+    /// Per group: when its locks want to be looked at.
+    due: BTreeMap<String, Arc<Due>>,
     wants: Arc<Wants>,
+    contention: Arc<Contention>,
     gone: broadcast::WeakSender<LockId>,
+    histories: Arc<Histories>,
     clock: Clock,
 }
 
@@ -66,6 +84,11 @@ impl Index {
             })
             .collect();
         for (group, acted) in watchers {
+            for place in 0..group.each().len() {
+                let sensing =
+                    contention::sense(index.clone(), Arc::clone(&group), place, stop.clone());
+                tasks.spawn(sensing);
+            }
             tasks.spawn(watcher::watch(index.clone(), group, acted, stop.clone()));
         }
         index
@@ -86,16 +109,39 @@ impl Index {
         // A full queue slows the watchers down, and nobody else.
         let (reports, inbox) = mpsc::channel(64);
         let wants = Arc::new(Wants::default());
+        let contention = Arc::new(Contention::new(Arc::clone(&wants)));
         let (gone, _) = broadcast::channel(1024);
         let gone_weak = gone.downgrade();
-        let observer = Observer::new(Arc::clone(&stream), Arc::clone(&wants), gone);
+        let due: BTreeMap<String, Arc<Due>> = groups
+            .iter()
+            .map(|group| (group.config.name.clone(), Arc::default()))
+            .collect();
+        let rules = groups.iter().filter_map(|group| {
+            let config = &group.config;
+            let rules = Rules {
+                longest_hold: config.locking.longest_hold,
+                due: Arc::clone(due.get(&config.name)?),
+            };
+            Some((config.name.clone(), rules))
+        });
+        let histories = Arc::new(Histories::new(clock.now()));
+        let observer = Observer::new(
+            Arc::clone(&stream),
+            Arc::clone(&contention),
+            gone,
+            rules.collect(),
+            Arc::clone(&histories),
+        );
         tasks.spawn(observer.run(inbox, stop.clone()));
         Self {
             stream,
             reports,
             acted: BTreeMap::new(),
+            due,
             wants,
+            contention,
             gone: gone_weak,
+            histories,
             clock,
         }
     }
@@ -134,8 +180,9 @@ impl Index {
     /// Has the nodes asked about a lock soon, because something was done to it. Never waits: under a flood of acts some
     /// locks are seen only when they are looked at anyway.
     pub fn look_soon(&self, id: &LockId) {
-        if let Some(acted) = self.acted.get(&id.group) {
-            let _full = acted.try_send(id.key.clone());
+        let acted = self.acted.get(&id.group);
+        if let Some(Ok(place)) = acted.map(mpsc::Sender::try_reserve) {
+            place.send(id.key.clone());
         }
     }
 
@@ -146,12 +193,45 @@ impl Index {
         let _stopping = self.reports.send(report).await;
     }
 
+    /// Has it remembered that an owner's lock was released by force, and not by itself.
+    pub async fn forced(&self, id: &LockId, owner: &Fingerprint) {
+        let report = Report::Forced {
+            id: id.clone(),
+            owner: owner.clone(),
+            at: self.now(),
+        };
+        // Fails only while the server stops: then nobody asks any more.
+        let _stopping = self.reports.send(report).await;
+    }
+
+    /// Who held this lock, as far as it was seen.
+    pub fn history(&self, id: &LockId) -> History {
+        self.histories.of(id, self.now())
+    }
+
     /// Told of every lock that was seen to be gone; ends with the observer.
     pub fn gone(&self) -> broadcast::Receiver<LockId> {
         let ended = || broadcast::channel(1).1;
         self.gone
             .upgrade()
             .map_or_else(ended, |gone| gone.subscribe())
+    }
+
+    /// Takes what a sample showed as evidence.
+    pub async fn sampled(&self, group: &str, sample: &MonitorSample) {
+        if sample.failures_unknown.is_some() {
+            return;
+        }
+        let now = self.now();
+        let window = std::time::Duration::from_millis(sample.took_ms);
+        self.contention.sampled(group, &sample.locks, window, now);
+        let report = Report::Signs {
+            group: group.to_owned(),
+            at: now,
+            keys: sample.locks.iter().map(|lock| lock.key.clone()).collect(),
+        };
+        // Fails only while the server stops.
+        let _stopping = self.reports.send(report).await;
     }
 
     /// Who wants which lock through this console.
@@ -166,7 +246,16 @@ impl Index {
         let keys = std::slice::from_ref(key);
         let look = group.look(keys).await;
         let asked_at = look.asked_at;
-        let entries = merge::merge(look, keys, group.config.keys_are_explicit);
+        let mut entries = merge::merge(look, keys, group.config.naming());
+        let fed = group.fed();
+        for entry in &mut entries {
+            entry.watched.fed_since = fed.since(&entry.key);
+        }
+        let id = LockId {
+            group: group.config.name.clone(),
+            key: key.clone(),
+        };
+        let was_known = self.stream.read(|board| board.locks.contains_key(&id));
         let (reply, answer) = oneshot::channel();
         let report = Report::Looked {
             group: group.config.name.clone(),
@@ -175,7 +264,12 @@ impl Index {
             reply: Some(reply),
         };
         self.reports.send(report).await.ok()?;
-        answer.await.ok()
+        let looked = answer.await.ok()?;
+        if looked.lock.is_some() && !was_known {
+            // The watcher may have seen it gone in the meantime, when it was not on the board yet.
+            self.look_soon(&id);
+        }
+        Some(looked)
     }
 }
 

@@ -1,17 +1,22 @@
 //! The only writer of the board: reports in, changes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Looked;
+use super::contention::Contention;
+use super::due::Due;
 use super::fold::{Memory, Step, fold};
+use super::history::{Histories, Seen};
 use super::merge::Entry;
 use super::stream::Stream;
-use super::wants::Wants;
-use crate::domain::{Change, GroupView, LockId, Timestamp};
+use super::{Looked, renewing};
+use crate::domain::{
+    Change, Evidence, Fingerprint, Flag, Format, GroupView, Lock, LockId, LockKey, Timestamp,
+};
 
 /// What a watcher tells the observer.
 #[derive(Debug)]
@@ -27,31 +32,71 @@ pub(super) enum Report {
         /// Told what the first entry came to.
         reply: Option<oneshot::Sender<Looked>>,
     },
+    /// Signs of contention changed, which no look would find.
+    Signs {
+        /// The group.
+        group: String,
+        /// When.
+        at: Timestamp,
+        /// The locks.
+        keys: Vec<LockKey>,
+    },
     /// A group's health and coverage.
     Group(Box<GroupView>),
     /// Something that was not seen on the nodes, and leaves the board as it is.
     Told(Box<Change>),
+    /// An owner's lock was released by force: how its hold ends. The board shows what the nodes show.
+    Forced {
+        /// Which lock.
+        id: LockId,
+        /// Whose.
+        owner: Fingerprint,
+        /// When.
+        at: Timestamp,
+    },
 }
 
 /// Keeps what the board does not carry, and writes it.
 pub(super) struct Observer {
     stream: Arc<Stream>,
-    wants: Arc<Wants>,
+    contention: Arc<Contention>,
     gone: broadcast::Sender<LockId>,
+    rules: BTreeMap<String, Rules>,
+    histories: Arc<Histories>,
     memories: BTreeMap<LockId, Memory>,
+    /// Locks that were seen to be gone lately, and when the nodes were asked: an older answer does not bring them back.
+    lately: HashMap<LockId, Timestamp>,
 }
+
+/// What is particular to one group.
+pub(super) struct Rules {
+    /// How long a lock may go on being renewed.
+    pub(super) longest_hold: Duration,
+    /// When its locks want to be looked at.
+    pub(super) due: Arc<Due>,
+}
+
+/// Answers come in within this time, or not at all.
+const LATE_ANSWERS_MS: i64 = 10_000;
+/// So many locks that are gone are kept in mind before the older ones are forgotten.
+const MOST_LATELY: usize = 4_096;
 
 impl Observer {
     pub(super) fn new(
         stream: Arc<Stream>,
-        wants: Arc<Wants>,
+        contention: Arc<Contention>,
         gone: broadcast::Sender<LockId>,
+        rules: BTreeMap<String, Rules>,
+        histories: Arc<Histories>,
     ) -> Self {
         Self {
             stream,
-            wants,
+            contention,
             gone,
+            rules,
+            histories,
             memories: BTreeMap::new(),
+            lately: HashMap::new(),
         }
     }
 
@@ -84,16 +129,58 @@ impl Observer {
                         .collect();
                     self.stream.publish(changes);
                     if let (Some(reply), Some((id, nodes))) = (reply, first) {
-                        let lock = self.stream.read(|board| board.locks.get(&id).cloned());
+                        let lock = self
+                            .stream
+                            .read(|board| board.locks.get(&id).map(|lock| (**lock).clone()));
                         // Whoever asked may have gone away in the meantime.
                         let _gone = reply.send(Looked { lock, nodes });
                     }
                 }
-                Some(Report::Group(group)) => self.stream.publish(vec![Change::Group { group }]),
+                Some(Report::Signs { group, at, keys }) => {
+                    let changes = keys.into_iter();
+                    let changes = changes.filter_map(|key| self.sense(&group, key, at));
+                    self.stream.publish(changes.collect());
+                }
+                Some(Report::Group(group)) => {
+                    self.histories.group(&group);
+                    self.stream.publish(vec![Change::Group { group }]);
+                }
                 Some(Report::Told(change)) => self.stream.publish(vec![*change]),
+                Some(Report::Forced { id, owner, at }) => self.histories.forced(&id, &owner, at),
                 None => return,
             }
         }
+    }
+
+    /// What new signs of contention change.
+    fn sense(&self, group: &str, key: LockKey, at: Timestamp) -> Option<Change> {
+        let id = LockId {
+            group: group.to_owned(),
+            key,
+        };
+        let lock = self.stream.read(|board| board.locks.get(&id).cloned())?;
+        let (told, unmeasured) = self.contention.evidence(&id, at);
+        // Redisson's queue is counted with the rest; another's was seen with the lock.
+        let is_counted = matches!(lock.format, Format::Redisson | Format::RedissonFair);
+        let mut seen = lock.evidence.clone();
+        seen.retain(|seen| seen.kind == "queue" && !is_counted);
+        let evidence = together(seen, told);
+        if lock.evidence == evidence && lock.unmeasured == unmeasured {
+            return None;
+        }
+        let has = |flag: &Flag| match flag {
+            Flag::Contended => !evidence.is_empty(),
+            other => lock.has(*other),
+        };
+        let lock = Lock {
+            flags: Flag::ALL.into_iter().filter(has).collect(),
+            evidence,
+            unmeasured,
+            ..Lock::clone(&lock)
+        };
+        Some(Change::Updated {
+            lock: Box::new(lock),
+        })
     }
 
     /// What the answers about one key change.
@@ -102,12 +189,69 @@ impl Observer {
             group: group.to_owned(),
             key: entry.key.clone(),
         };
-        entry.evidence = self.wants.evidence(&id, asked_at);
+        if entry.told.is_some() {
+            entry.overdue_after_ms = self.histories.overdue_after_ms(&id);
+        }
+        let (told, unmeasured) = self.contention.evidence(&id, asked_at);
+        entry.evidence = together(entry.evidence, told);
+        entry.unmeasured = unmeasured;
         let before = self.stream.read(|board| board.locks.get(&id).cloned());
-        match fold(id.clone(), before, self.memories.get(&id), asked_at, entry) {
+        let seen = Seen {
+            asked_at,
+            before: before.as_ref().map(|before| before.observed_at),
+            fed_since: entry.watched.fed_since,
+            told: entry.watched.writes > 0,
+        };
+        let overdue_after_ms = entry.overdue_after_ms;
+        if self.lately.get(&id).is_some_and(|gone| *gone > asked_at) {
+            return None;
+        }
+        let rules = self.rules.get(group);
+        let longest_hold = rules.map_or(Duration::MAX, |rules| rules.longest_hold);
+        let memory = self.memories.get(&id);
+        let step = fold(
+            id.clone(),
+            before.as_deref(),
+            memory,
+            asked_at,
+            longest_hold,
+            entry,
+        );
+        if let Some(rules) = rules {
+            match &step {
+                Step::Nothing => {}
+                Step::Forget(_) | Step::Show(_) => rules.due.set(&id.key, None),
+                Step::Remember(
+                    memory,
+                    Change::Appeared { lock }
+                    | Change::Renewed { lock }
+                    | Change::ChangedHands { lock }
+                    | Change::Updated { lock },
+                )
+                | Step::Refresh(memory, lock) => {
+                    let due = renewing::due(lock, memory, longest_hold, asked_at);
+                    let overdue = renewing::overdue_at(lock, overdue_after_ms);
+                    let due = due.into_iter().chain(overdue).min();
+                    rules.due.set(&id.key, due);
+                }
+                Step::Remember(
+                    _,
+                    Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. },
+                ) => {}
+            }
+        }
+        let change = match step {
             Step::Nothing => None,
             Step::Forget(change) => {
                 self.memories.remove(&id);
+                self.contention.forget(&id);
+                if self.lately.len() >= MOST_LATELY {
+                    self.lately
+                        .retain(|_, gone| asked_at.millis_since(*gone) < LATE_ANSWERS_MS);
+                }
+                if self.lately.len() < MOST_LATELY * 4 {
+                    self.lately.insert(id.clone(), asked_at);
+                }
                 // Nobody listens where nobody can wait.
                 let _nobody = self.gone.send(id);
                 Some(change)
@@ -120,10 +264,21 @@ impl Observer {
             Step::Refresh(memory, lock) => {
                 self.memories.insert(id.clone(), memory);
                 self.stream.touch(|board| {
-                    board.locks.insert(id, *lock);
+                    board.locks.insert(id, Arc::from(lock));
                 });
                 None
             }
+        };
+        if let Some(change) = &change {
+            self.histories.see(change, seen);
         }
+        change
     }
+}
+
+/// What was seen with a lock and what is told besides. A queue may be in both: then the latter has waiters of our own in it.
+fn together(mut seen: Vec<Evidence>, told: Vec<Evidence>) -> Vec<Evidence> {
+    seen.retain(|seen| told.iter().all(|told| told.kind != seen.kind));
+    seen.extend(told);
+    seen
 }

@@ -1,11 +1,12 @@
 //! The stream of changes: a bounded ring that every viewer reads at its own pace, falling back to a snapshot.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::domain::{Board, Change, Snapshot, Timestamp};
+use super::windows::{Seen, Windows};
+use crate::domain::{Board, Change, Filter, Lock, LockId, Snapshot, Timestamp, View};
 
 /// How many changes are kept for viewers that lag or reconnect. One that missed more gets a snapshot.
 pub const KEPT_CHANGES: usize = 8_192;
@@ -14,10 +15,20 @@ pub const KEPT_CHANGES: usize = 8_192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
     epoch: i64,
-    seq: u64,
+    pub(super) seq: u64,
 }
 
 impl EventId {
+    /// Whether it stands before this sequence number of the same epoch.
+    pub fn is_before(self, seq: u64) -> bool {
+        self.seq < seq
+    }
+
+    /// Whether it was told by the time this other one of the same stream was.
+    pub(super) fn was_told_by(self, other: Self) -> bool {
+        self.seq <= other.seq
+    }
+
     /// Reads an id as it was sent; nothing where it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let (epoch, seq) = text.split_once('-')?;
@@ -34,15 +45,25 @@ impl std::fmt::Display for EventId {
     }
 }
 
-/// One change, ready to be sent: written out once for all viewers.
-#[derive(Clone, Debug)]
+/// One change at its place in the stream.
+#[derive(Debug)]
 pub struct Event {
     /// Its place in the stream.
     pub id: EventId,
-    /// The group that it is about.
-    pub group: Arc<str>,
-    /// The change as JSON.
-    pub json: Arc<str>,
+    /// What changed.
+    pub change: Change,
+    json: OnceLock<Box<str>>,
+}
+
+impl Event {
+    /// The change as JSON: written out once for all viewers, and not at all where nobody wants to hear of everything.
+    pub fn json(&self) -> &str {
+        self.json.get_or_init(|| {
+            serde_json::to_string(&self.change)
+                .expect("a change has no maps with odd keys")
+                .into()
+        })
+    }
 }
 
 /// What a viewer gets next.
@@ -51,7 +72,7 @@ pub enum Next {
     /// The whole board: the viewer is new, or missed more than is kept.
     Snapshot(Box<Snapshot>),
     /// What changed since.
-    Changes(Vec<Event>),
+    Changes(Vec<Arc<Event>>),
 }
 
 /// The board together with the changes that led to it.
@@ -59,13 +80,14 @@ pub enum Next {
 pub struct Stream {
     epoch: i64,
     state: Mutex<State>,
+    windows: Windows,
     latest: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
 struct State {
     board: Board,
-    ring: VecDeque<Event>,
+    ring: VecDeque<Arc<Event>>,
     seq: u64,
 }
 
@@ -80,6 +102,7 @@ impl Stream {
         Self {
             epoch: started_at.millis(),
             state: Mutex::new(state),
+            windows: Windows::default(),
             latest: watch::Sender::new(0),
         }
     }
@@ -98,15 +121,13 @@ impl Stream {
                         epoch: self.epoch,
                         seq: state.seq,
                     },
-                    group: change.group().into(),
-                    json: serde_json::to_string(&change)
-                        .expect("a change has no maps with odd keys")
-                        .into(),
+                    change: change.clone(),
+                    json: OnceLock::new(),
                 };
                 if state.ring.len() == KEPT_CHANGES {
                     state.ring.pop_front();
                 }
-                state.ring.push_back(event);
+                state.ring.push_back(Arc::new(event));
                 state.board.apply(change);
             }
             state.seq
@@ -132,6 +153,21 @@ impl Stream {
             seq: state.seq,
         };
         let wanted = |name: &str| group.is_none_or(|group| group == name);
+        let everything = View {
+            filter: Filter {
+                group: group.map(str::to_owned),
+                ..Filter::default()
+            },
+            ..View::default()
+        };
+        let counts = everything.of(&state.board, None).counts;
+        let locks: Vec<_> = state
+            .board
+            .locks
+            .values()
+            .filter(|lock| wanted(&lock.id.group))
+            .cloned()
+            .collect();
         let snapshot = Snapshot {
             id: id.to_string(),
             observed_at: now,
@@ -142,15 +178,38 @@ impl Stream {
                 .filter(|group| wanted(&group.name))
                 .cloned()
                 .collect(),
-            locks: state
-                .board
-                .locks
-                .values()
-                .filter(|lock| wanted(&lock.id.group))
-                .cloned()
-                .collect(),
+            total: u32::try_from(locks.len()).unwrap_or(u32::MAX),
+            counts,
+            locks,
         };
         (id, snapshot)
+    }
+
+    /// What there is to see of a part of the board, and where that stands in the stream; nobody looks at the same part
+    /// more often than it can be told.
+    pub fn window(&self, view: &View) -> Arc<Seen> {
+        self.windows.of(view, |view| {
+            let state = self.state();
+            let id = EventId {
+                epoch: self.epoch,
+                seq: state.seq,
+            };
+            (id, view.of(&state.board, None))
+        })
+    }
+
+    /// As if nobody had looked lately.
+    #[cfg(test)]
+    pub(super) fn forget_windows(&self) {
+        self.windows.forget();
+    }
+
+    /// These locks, as far as they are on the board.
+    pub fn locks(&self, ids: &[LockId]) -> Vec<Arc<Lock>> {
+        let state = self.state();
+        ids.iter()
+            .filter_map(|id| state.board.locks.get(id).cloned())
+            .collect()
     }
 
     /// What a viewer that stands at `since` gets next, without waiting; its new place with it.
@@ -160,34 +219,41 @@ impl Stream {
         group: Option<&str>,
         now: Timestamp,
     ) -> (EventId, Next) {
-        let resumable = since
-            .filter(|since| since.epoch == self.epoch)
-            .and_then(|since| {
-                let state = self.state();
-                let oldest = state
-                    .ring
-                    .front()
-                    .map_or(state.seq, |event| event.id.seq - 1);
-                // A place ahead of us was never handed out: not ours to continue.
-                (oldest..=state.seq).contains(&since.seq).then(|| {
-                    let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
-                    let skip = state.ring.len().saturating_sub(missed);
-                    let changes = state.ring.iter().skip(skip);
-                    let wanted =
-                        changes.filter(|event| group.is_none_or(|group| group == &*event.group));
-                    (
-                        EventId {
-                            epoch: self.epoch,
-                            seq: state.seq,
-                        },
-                        Next::Changes(wanted.cloned().collect()),
-                    )
-                })
-            });
-        resumable.unwrap_or_else(|| {
-            let (id, snapshot) = self.snapshot(group, now);
-            (id, Next::Snapshot(Box::new(snapshot)))
-        })
+        let missed = since.and_then(|since| self.changes_since(since, group));
+        missed.map_or_else(
+            || {
+                let (id, snapshot) = self.snapshot(group, now);
+                (id, Next::Snapshot(Box::new(snapshot)))
+            },
+            |(place, changes)| (place, Next::Changes(changes)),
+        )
+    }
+
+    /// What changed since, and where the stream stands now; nothing where that is not known any more.
+    pub fn changes_since(
+        &self,
+        since: EventId,
+        group: Option<&str>,
+    ) -> Option<(EventId, Vec<Arc<Event>>)> {
+        let state = self.state();
+        let oldest = state
+            .ring
+            .front()
+            .map_or(state.seq, |event| event.id.seq - 1);
+        // A place ahead of us was never handed out: not ours to continue.
+        if since.epoch != self.epoch || !(oldest..=state.seq).contains(&since.seq) {
+            return None;
+        }
+        let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
+        let skip = state.ring.len().saturating_sub(missed);
+        let changes = state.ring.iter().skip(skip);
+        let wanted =
+            changes.filter(|event| group.is_none_or(|group| group == event.change.group()));
+        let place = EventId {
+            epoch: self.epoch,
+            seq: state.seq,
+        };
+        Some((place, wanted.cloned().collect()))
     }
 
     /// Told the newest sequence number whenever something was published.

@@ -40,7 +40,7 @@ pub(super) async fn survey(index: Index, group: Arc<Group>, deadline: Instant) -
     }
     let (found, mut names) = mpsc::channel(64);
     tokio::spawn(Arc::clone(&group).scan(found, stop));
-    let mut watcher = Watcher::new(index.clone(), Arc::clone(&group));
+    let mut watcher = Watcher::passing_by(index.clone(), Arc::clone(&group));
     let mut check = interval(CHECK_EVERY);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !is_done(&watcher, &group, index.now()) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::domain::{Evidence, LockId, Timestamp};
+use crate::domain::{Evidence, LockId, LockKey, Timestamp};
 
 /// The time that counted attempts cover.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -31,10 +31,8 @@ impl Wants {
             return;
         }
         if let Some(want) = entry(&mut wants, id) {
+            // Stays until it was told that nobody waits any more.
             want.waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
-            if want.waiting == 0 && want.refused.is_empty() {
-                wants.remove(id);
-            }
         }
     }
 
@@ -50,6 +48,13 @@ impl Wants {
             Some(_) | None => want.refused.push_back((second, 1)),
         }
         want.forget_before(now);
+    }
+
+    /// The locks of a group about which something is, or was just now, to be told.
+    pub fn wanted(&self, group: &str) -> Vec<LockKey> {
+        let wants = self.wants();
+        let ours = wants.keys().filter(|id| id.group == group);
+        ours.map(|id| id.key.clone()).collect()
     }
 
     /// What is known about this lock; nothing where nobody wanted it from here.

@@ -139,7 +139,8 @@ impl<'a> Claim<'a> {
             .vote(limit, written.as_ref().unwrap_or(&self.want.token))
             .await;
         let settings = &self.group.config.locking;
-        let validity = quorum::validity(ttl, began.elapsed(), settings.drift);
+        let known_at = Instant::now();
+        let validity = quorum::validity(ttl, known_at - began, settings.drift);
         let end = end(&ballot, validity, self.group.clock().now());
         if self.stands_in_line() {
             let queued = ballot.queued(&|node| stood.contains(&node));
@@ -149,7 +150,7 @@ impl<'a> Claim<'a> {
             // A node that has not answered yet gives the lock or does not; a release reaches it after that.
             self.doubtful.clear();
             let token = written.or_else(|| self.changed_token());
-            return self.attempt(&ballot, &Undone::new(), (end, fence, token));
+            return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
         }
         self.doubtful = ballot.left_behind(self.want.brought, &before);
         if self.enters_again() {
@@ -158,7 +159,12 @@ impl<'a> Claim<'a> {
             self.doubtful.retain(|place| !entered(place));
         }
         let undone = self.undo(&ballot).await;
-        self.attempt(&ballot, &undone, (end, None, self.changed_token()))
+        self.attempt(
+            &ballot,
+            &undone,
+            (end, known_at),
+            (None, self.changed_token()),
+        )
     }
 
     /// A release that was not answered may arrive when a later try has won, and take the lock from it. So the next try is
@@ -222,6 +228,9 @@ impl<'a> Claim<'a> {
             let reason = "a release with this token is still on its way there".to_owned();
             return Vote::Missed(Missed::NotAsked { reason });
         }
+        let began = Instant::now();
+        self.group.acquainted(place, limit / 2).await;
+        let limit = limit.saturating_sub(began.elapsed());
         let bid = Bid {
             key: &want.key,
             token: written,
@@ -232,12 +241,13 @@ impl<'a> Claim<'a> {
         };
         let taking = node.act(limit, |line| async move {
             // Not before there is a connection: it may lead to a server that has just restarted.
-            if let Some(reason) = node.abstains() {
+            if let Some(reason) = self.group.abstains(place) {
                 return Ok(Vote::Missed(Missed::NotAsked { reason }));
             }
             want.layout.take(line, node.clock(), &bid).await
         });
-        taking.await.unwrap_or_else(Vote::Missed)
+        let missed = |missed| Vote::Missed(want.layout.explain(missed));
+        taking.await.unwrap_or_else(missed)
     }
 
     async fn raise(
@@ -258,7 +268,7 @@ impl<'a> Claim<'a> {
                 .invoke_async(&mut line.connection)
                 .await
         });
-        raise.await
+        raise.await.map_err(|missed| want.layout.explain(missed))
     }
 
     pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
@@ -269,7 +279,8 @@ impl<'a> Claim<'a> {
         &self,
         ballot: &Ballot,
         undone: &Undone,
-        (end, fence, token): (End, Option<u64>, Option<Token>),
+        (end, known_at): (End, Instant),
+        (fence, token): (Option<u64>, Option<Token>),
     ) -> Attempt {
         let has_won = matches!(end, End::Won(_));
         let outcome = |place: usize| match &ballot.votes()[place] {
@@ -303,6 +314,7 @@ impl<'a> Claim<'a> {
         Attempt {
             nodes,
             end,
+            known_at,
             fence,
             token,
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::End;
 use super::ballot::{Ballot, Standing, Vote};
-use crate::domain::{Answer, Lease, Owner, Timestamp, quorum};
+use crate::domain::{Answer, Lease, Mode, Owner, Timestamp, quorum};
 
 /// How an acquire ended: won with validity left, kept from us by others, or short of nodes.
 pub fn end(ballot: &Ballot, validity: Option<Duration>, now: Timestamp) -> End {
@@ -74,10 +74,7 @@ fn first_owner(votes: &[Option<Vote>]) -> Option<(Owner, Lease)> {
     let answers: Vec<Answer> = votes
         .iter()
         .map(|vote| match vote {
-            Some(Vote::Theirs(Some((owner, lease)))) => Answer::Holds {
-                owner: owner.clone(),
-                lease: *lease,
-            },
+            Some(Vote::Theirs(Some((owner, lease)))) => Answer::held_by(owner.clone(), *lease),
             Some(Vote::Missed(_)) | None => Answer::Unreachable {
                 reason: String::new(),
             },
@@ -86,7 +83,7 @@ fn first_owner(votes: &[Option<Vote>]) -> Option<(Owner, Lease)> {
             }
         })
         .collect();
-    match quorum::judge(&answers.iter().collect::<Vec<_>>()) {
+    match quorum::judge(&answers.iter().collect::<Vec<_>>(), Mode::Exclusive) {
         quorum::Judgement::Seen(seen) => seen
             .owners
             .into_iter()

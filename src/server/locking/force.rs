@@ -1,18 +1,36 @@
-//! Releasing somebody else's lock: exactly the owner that a person saw, or nothing at all.
+//! Releasing somebody else's lock: exactly the hold that a person saw, or nothing at all.
 
-use redis::RedisResult;
+use std::time::Duration;
 
-use super::layouts::release_from;
-use super::owners::{Proof, outcome, proof};
-use crate::domain::{ActOutcome, Fingerprint, LockKey, NodeAct, Owner};
-use crate::server::clock::Clock;
+use super::owners::{failure, outcome};
+use super::recipes::{Order, Shown};
+use crate::domain::{
+    ActOutcome, Confidence, Fingerprint, Format, Lease, LockKey, NodeAct, Owner, SeenHold,
+    Timestamp,
+};
+use crate::server::config::Naming;
 use crate::server::formats;
 use crate::server::nodes::Group;
-use crate::server::nodes::line::Line;
 use crate::server::nodes::look::look_closely;
-use crate::server::nodes::scripts::{RELEASE, Told};
+use crate::server::nodes::scripts::Parted;
 use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
+
+/// A deadline that is read twice differs by the jitter of two round trips; only a later one is another hold's.
+const JITTER: Duration = Duration::from_millis(250);
+
+/// Whose hold is to be released.
+#[derive(Clone, Copy, Debug)]
+pub struct Condemned<'a> {
+    /// The lock.
+    pub key: &'a LockKey,
+    /// The owner that was seen.
+    pub fingerprint: &'a Fingerprint,
+    /// Its hold, as far as that was told.
+    pub seen: SeenHold,
+    /// Somebody knows what harm a release of that format does, and wants it all the same.
+    pub harm_accepted: bool,
+}
 
 /// What a forced release came to.
 #[derive(Clone, Debug)]
@@ -23,10 +41,25 @@ pub struct Forced {
     pub owner_now: Option<Owner>,
 }
 
+/// Why a lock is not released for its owner, whoever asks. Nothing was done on any node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It could be anything.
+    OnlyPossible,
+    /// Nobody can.
+    NotReleasable(Format),
+    /// Whoever asks has to know of the harm first.
+    Harmful(Format),
+}
+
 /// What a node showed before anything was done.
 enum Found {
-    /// The owner that was asked for, and how to compare it there.
-    ThatOwner(Proof),
+    /// The hold that was asked for, and how to release it there.
+    ThatHold(Order),
+    /// That owner, by another hold.
+    AnotherHold,
+    /// That owner, and it is not released.
+    Refused(Refusal),
     /// Something else: another owner, or nothing that a format claims.
     Another(Option<Owner>),
     /// No such key.
@@ -37,11 +70,13 @@ enum Found {
 
 /// Releases somebody else's lock on every node where its owner is the one with this fingerprint, the way its library expects.
 ///
-/// On each node the owner's bytes are compared and the lock released in one atomic step. Where no node shows that owner,
-/// nothing is executed at all.
-pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerprint) -> Forced {
+/// On each node the owner's bytes are compared and the lock released in one atomic step, together with what shows that it is
+/// the same hold still. Where no node shows that owner, or one shows a lock that is not to be released, nothing is executed
+/// at all.
+pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
     let limit = group.config.command_timeout;
-    let by_operator = group.config.keys_are_explicit;
+    let naming = group.config.naming();
+    let key = condemned.key;
     let found = group
         .on_each(|node| async move {
             let clock = node.clock().clone();
@@ -49,12 +84,23 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
                 look_closely(line, &clock, key).await
             });
             match looking.await {
-                Ok(Some(sighting)) => compare(&sighting, fingerprint, by_operator),
+                Ok(Some(sighting)) => compare(&sighting, condemned, naming),
                 Ok(None) => Found::Nobody,
                 Err(missed) => Found::Unseen(missed),
             }
         })
         .await;
+    let refusal = found.iter().find_map(|found| match found {
+        Found::Refused(refusal) => Some(refusal.clone()),
+        Found::ThatHold(_)
+        | Found::AnotherHold
+        | Found::Another(_)
+        | Found::Nobody
+        | Found::Unseen(_) => None,
+    });
+    if let Some(refusal) = refusal {
+        return Err(refusal);
+    }
 
     let acting = group
         .each()
@@ -62,14 +108,15 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
         .zip(found)
         .map(|(node, found)| async move {
             let outcome = match found {
-                Found::ThatOwner(proof) => {
+                Found::ThatHold(order) => {
                     let releasing = node.act(limit, |line| async move {
-                        release_there(line, node.clock(), key, &proof).await
+                        order.carry_out(node, line, key).await
                     });
-                    let now = node.clock().now();
-                    outcome(&releasing.await, ActOutcome::Released, key, now)
+                    parted(releasing.await, key, node.clock().now())
                 }
+                Found::AnotherHold => ActOutcome::AnotherHold,
                 Found::Another(owner) => ActOutcome::OtherOwner { owner },
+                Found::Refused(_) => ActOutcome::OtherOwner { owner: None },
                 Found::Nobody => ActOutcome::NotHeld,
                 Found::Unseen(missed) => ActOutcome::Failed {
                     reason: format!("{}; nothing was done there", missed.reason()),
@@ -81,47 +128,117 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
             }
         });
     let nodes = futures::future::join_all(acting).await;
-    let owner_now = nodes.iter().find_map(|act| match &act.outcome {
-        ActOutcome::OtherOwner { owner } => owner.clone(),
-        ActOutcome::Acquired
-        | ActOutcome::Extended
-        | ActOutcome::Released
-        | ActOutcome::Holds { .. }
-        | ActOutcome::NotHeld
-        | ActOutcome::Pending
-        | ActOutcome::Failed { .. } => None,
-    });
-    Forced { nodes, owner_now }
+    let owner_now = nodes.iter().find_map(NodeAct::other_owner).cloned();
+    Ok(Forced { nodes, owner_now })
 }
 
 /// Only what a format recognises as a lock can be released: its fingerprint is what people saw.
-fn compare(sighting: &Sighting, fingerprint: &Fingerprint, by_operator: bool) -> Found {
-    let Some(recognised) = formats::recognise(sighting, by_operator) else {
+fn compare(sighting: &Sighting, condemned: Condemned<'_>, naming: Naming<'_>) -> Found {
+    let Some(lock) = formats::recognise_named(sighting, naming) else {
         return Found::Another(None);
     };
-    let mut owners = recognised.owners.into_iter();
-    let first = owners.clone().next();
-    let that_one = owners.find(|seen| seen.owner.fingerprint == *fingerprint);
-    match that_one.and_then(|seen| proof(sighting, &seen)) {
-        Some(proof) => Found::ThatOwner(proof),
-        None => Found::Another(first.map(|seen| seen.owner)),
+    let mut owners = lock.owners.iter();
+    let Some(seen) = owners.find(|seen| seen.owner.fingerprint == *condemned.fingerprint) else {
+        return Found::Another(lock.owners.first().map(|seen| seen.owner.clone()));
+    };
+    if lock.confidence == Confidence::Possible {
+        return Found::Refused(Refusal::OnlyPossible);
+    }
+    let format = seen.owner.format;
+    if format.why_not_releasable().is_some() {
+        return Found::Refused(Refusal::NotReleasable(format));
+    }
+    if format.harm().is_some() && !condemned.harm_accepted {
+        return Found::Refused(Refusal::Harmful(format));
+    }
+    if !is_that_hold(&seen.owner, lock.lease, condemned.seen) {
+        return Found::AnotherHold;
+    }
+    let shown = Shown {
+        sighting,
+        lock: &lock,
+        seen,
+    };
+    match shown.order(sighting.seen_at) {
+        Some(order) => Found::ThatHold(order),
+        None => Found::Another(Some(seen.owner.clone())),
     }
 }
 
-async fn release_there(
-    mut line: Line,
-    clock: &Clock,
-    key: &LockKey,
-    proof: &Proof,
-) -> RedisResult<Told> {
-    match proof {
-        Proof::Value(value) => {
-            RELEASE
-                .key(key.as_bytes())
-                .arg(value)
-                .invoke_async(&mut line.connection)
-                .await
+/// Whether what a node shows of the owner's hold can be what was seen: not entered more often, and where the owner's bytes say
+/// nothing about it, no later deadline.
+fn is_that_hold(owner: &Owner, lease: Lease, seen: SeenHold) -> bool {
+    let entered = seen
+        .holds
+        .is_some_and(|seen| owner.holds.is_some_and(|now| now > seen));
+    let is_later = seen.expires_at.is_some_and(|seen| match lease {
+        Lease::Expires { at, .. } => at > seen.plus(JITTER),
+        Lease::Never => true,
+    });
+    !(entered || (is_later && owner.format.reuses_owners()))
+}
+
+/// What a node's answer to its order means.
+fn parted(told: Result<Parted, Missed>, key: &LockKey, now: Timestamp) -> ActOutcome {
+    match told {
+        Ok(Parted::AnotherHold) => ActOutcome::AnotherHold,
+        Ok(Parted::Told(told)) => outcome(&Ok(told), ActOutcome::Released, key, now),
+        Err(missed) => ActOutcome::Failed {
+            reason: failure(&missed, &ActOutcome::Released),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDS: Timestamp = Timestamp::from_millis(30_000);
+
+    fn owner(format: Format, holds: u32) -> Owner {
+        Owner {
+            fingerprint: formats::fingerprint(b"owner"),
+            label: None,
+            format,
+            holds: Some(holds),
         }
-        Proof::RedissonField(field) => release_from(line, clock, key, field).await,
+    }
+
+    #[test]
+    fn a_later_deadline_is_another_hold_where_the_owner_writes_the_same_each_time() {
+        let seen = SeenHold {
+            expires_at: Some(ENDS),
+            ..SeenHold::default()
+        };
+        for (format, after_ms, is_that) in [
+            (Format::Redisson, 200, true),
+            (Format::Redisson, 10_000, false),
+            (Format::RedisPy, 10_000, true),
+        ] {
+            let ends = ENDS.plus_millis(after_ms);
+            let lease = Lease::until(ends, Timestamp::from_millis(0));
+            assert_eq!(
+                is_that_hold(&owner(format, 1), lease, seen),
+                is_that,
+                "{format}, {after_ms} ms"
+            );
+        }
+        assert!(!is_that_hold(
+            &owner(Format::Redisson, 1),
+            Lease::Never,
+            seen
+        ));
+    }
+
+    #[test]
+    fn entering_again_is_another_hold_and_leaving_once_is_not() {
+        let seen = SeenHold {
+            holds: Some(2),
+            ..SeenHold::default()
+        };
+        for (holds, is_that) in [(1, true), (2, true), (3, false)] {
+            let owner = owner(Format::Redisson, holds);
+            assert_eq!(is_that_hold(&owner, Lease::Never, seen), is_that);
+        }
     }
 }

@@ -23,7 +23,9 @@ use crate::server::nodes::trouble::Missed;
 /// What the nodes told so far, in the order of the configuration.
 type Answers = Vec<Option<Result<Told, Missed>>>;
 
-/// Sets the lease to `ttl` on every node where the token is the owner's.
+/// Makes the lease at least `ttl` on every node where the token is the owner's.
+///
+/// It never becomes shorter anywhere: an extension that fails leaves what was promised before as it was, and a short one that succeeds too.
 pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
     let began = Instant::now();
     let limit = group.config.limit_per_node(ttl);
@@ -38,7 +40,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
             let extend = node.act(limit, |line| async move {
                 layout.extend(line, key, tokens, ttl).await
             });
-            extend.await
+            extend.await.map_err(|missed| layout.explain(missed))
         },
         |place, told| {
             ballot.hear(place, vote(told, key, now));
@@ -46,9 +48,11 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         },
     )
     .await;
-    let validity = quorum::validity(ttl, began.elapsed(), group.config.locking.drift);
+    let known_at = Instant::now();
+    let validity = quorum::validity(ttl, known_at - began, group.config.locking.drift);
     Attempt {
         end: end_of_extend(&ballot, validity, now),
+        known_at,
         nodes: acts(group, &answers, &ActOutcome::Extended, key),
         fence: None,
         token: written.filter(|_| answers.contains(&Some(Ok(Told::Rewritten)))),
@@ -137,7 +141,7 @@ fn tell_later(group: &Group, answers: &Answers, errand: Errand) {
         .collect();
     if !nodes.is_empty() {
         let until = Instant::now() + errand.layout.told_later();
-        errand.run_later(nodes, until, group.stop());
+        errand.run_later(nodes, until, group);
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::pace::{Limit, Limits, Pace, Step};
 use super::{Attempt, End, Token};
-use crate::domain::{LockKey, NodeAct, Owner, Timestamp};
+use crate::domain::{Fingerprint, LockKey, NodeAct, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::Group;
 
@@ -56,7 +56,7 @@ pub enum Loss {
     #[error("its key holds something else now: {0}")]
     WrongType(String),
     /// No renewal succeeded in time. Nodes that cannot be asked may still have it until its lease is over there.
-    #[error("too few nodes answered before the lease was over")]
+    #[error("it could not be renewed in time: too few nodes answered")]
     Unrenewed,
     /// It was kept as long as it may be.
     #[error("it was kept as long as this group allows ({0}), and its lease ran out")]
@@ -77,6 +77,8 @@ pub struct Keeping {
     pub expires_at: Timestamp,
     /// What happened on each node when it was last asked.
     pub nodes: Vec<NodeAct>,
+    /// As whom everybody sees the owner: another one after a renewal, where the value tells the time.
+    pub owner: Fingerprint,
     /// It is renewed no more because of this limit; it ends with its lease.
     pub rests: Option<Limit>,
     /// How it ended.
@@ -102,6 +104,11 @@ impl Keeping {
         self.pace.valid_until()
     }
 
+    /// When whoever relies on it has to begin to stop, unless it is renewed before: `ahead` of that.
+    pub fn give_up_at(&self) -> Instant {
+        self.pace.give_up_at()
+    }
+
     /// Whether it is renewed when it is time to.
     pub fn is_renewed(&self) -> bool {
         self.ended.is_none() && self.rests.is_none()
@@ -123,6 +130,9 @@ impl Keeping {
         self.nodes = attempt.nodes;
         match attempt.end {
             End::Won(_) => {
+                if let Some(written) = attempt.token {
+                    self.owner = written.fingerprint();
+                }
                 self.pace.renewed(began, chance());
                 self.expires_at = clock.now().plus(self.pace.valid_until() - now);
             }
@@ -170,6 +180,7 @@ pub fn keep(group: Arc<Group>, hold: Hold) -> Kept {
     let keeping = Keeping {
         expires_at: clock.now().plus(validity),
         nodes: hold.nodes,
+        owner: token.fingerprint(),
         rests: None,
         ended: None,
         pace: Pace::new(ttl, validity, drift, hold.limits, hold.ahead, now, chance()),
@@ -227,13 +238,19 @@ impl Kept {
     }
 
     /// Its owner extended it itself, and may rely on it for `validity` from now on: it is renewed for this lease then.
-    pub fn extended(&self, ttl: Duration, validity: Duration, nodes: Vec<NodeAct>) {
+    pub fn extended(
+        &self,
+        ttl: Duration,
+        validity: Duration,
+        nodes: Vec<NodeAct>,
+        owner: Fingerprint,
+    ) {
         let now = Instant::now();
         self.told.send_modify(|keeping| {
             keeping.edition = keeping.edition.wrapping_add(1);
             keeping.pace.extended(ttl, validity, now, chance());
             keeping.expires_at = self.clock.now().plus(validity);
-            keeping.nodes = nodes;
+            (keeping.nodes, keeping.owner) = (nodes, owner);
         });
     }
 

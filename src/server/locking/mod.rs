@@ -13,10 +13,12 @@ pub mod keep;
 mod layouts;
 mod owners;
 pub mod pace;
+mod recipes;
 mod stragglers;
 mod tidy;
 mod together;
 mod token;
+mod transaction;
 mod undo;
 pub mod wait;
 
@@ -24,11 +26,13 @@ use std::time::Duration;
 
 pub use acquire::{Claim, Want, acquire};
 pub use end::{end, end_of_extend};
-pub use force::{Forced, force_release};
+pub use force::{Condemned, Forced, Refusal, force_release};
 pub use hold::{extend, holds_left, release};
-pub use layouts::Layout;
+pub use layouts::{Layout, Permissions, fair_queue};
 pub use token::Token;
 pub use wait::acquire_within;
+
+use tokio::time::Instant;
 
 use crate::domain::{NodeAct, Owner};
 
@@ -39,10 +43,22 @@ pub struct Attempt {
     pub nodes: Vec<NodeAct>,
     /// How it ended.
     pub end: End,
+    /// When that was known: what validity was left is counted from here.
+    pub known_at: Instant,
     /// The fence of an acquire that was won; nothing where fencing is off.
     pub fence: Option<u64>,
     /// What the lock's value is now, where it is another than the token that was asked with: a token of the same owner.
     pub token: Option<Token>,
+}
+
+impl Attempt {
+    /// Until when the lock may be relied on, if it was won: by a clock that nobody sets.
+    pub fn valid_until(&self) -> Option<Instant> {
+        match self.end {
+            End::Won(left) => Some(self.known_at + left),
+            End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_) => None,
+        }
+    }
 }
 
 /// How an acquire or extend ended.
@@ -63,4 +79,24 @@ pub enum End {
     NoQuorum,
     /// The key is of another type.
     WrongType(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validity_ends_when_it_ends_however_late_somebody_asks() {
+        let known_at = Instant::now();
+        let attempt = |end| Attempt {
+            nodes: Vec::new(),
+            end,
+            known_at,
+            fence: None,
+            token: None,
+        };
+        let left = Duration::from_secs(9);
+        assert_eq!(attempt(End::Won(left)).valid_until(), Some(known_at + left));
+        assert_eq!(attempt(End::NoQuorum).valid_until(), None);
+    }
 }

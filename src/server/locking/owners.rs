@@ -1,21 +1,12 @@
-//! Who holds a lock on one node, and what it takes to compare that owner on the node.
+//! Who holds a lock on one node, by what a script came upon there.
 
 use std::time::Duration;
 
 use crate::domain::{ActOutcome, Format, Lease, LockKey, Owner, Timestamp};
-use crate::server::formats::{self, SeenOwner};
+use crate::server::formats;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::sighting::{Sighting, Ttl, Value};
 use crate::server::nodes::trouble::Missed;
-
-/// What a node compares before it releases somebody else's lock.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Proof {
-    /// The whole string.
-    Value(Vec<u8>),
-    /// The only field of Redisson's hash.
-    RedissonField(Vec<u8>),
-}
 
 /// Whoever is in the way, and until when: as the format tells, or else whoever wrote the value.
 pub fn in_the_way(sighting: &Sighting) -> Option<(Owner, Lease)> {
@@ -25,7 +16,12 @@ pub fn in_the_way(sighting: &Sighting) -> Option<(Owner, Lease)> {
     }
     let fingerprint = match &sighting.value {
         Value::Text(bytes) => formats::fingerprint(bytes),
-        Value::Hash(_) | Value::TooLarge | Value::Other { .. } => return None,
+        Value::Hash(_)
+        | Value::Set(_)
+        | Value::SortedSet(_)
+        | Value::List(_)
+        | Value::TooLarge
+        | Value::Other { .. } => return None,
     };
     let lease = match sighting.ttl {
         Ttl::Ms(ms) => {
@@ -54,33 +50,7 @@ pub fn found_there(
     now: Timestamp,
 ) -> Option<(Owner, Lease)> {
     let ttl = Ttl::of_pttl(pttl)?;
-    let (key, seen_at) = (key.clone(), now);
-    in_the_way(&Sighting {
-        key,
-        value,
-        ttl,
-        seen_at,
-    })
-}
-
-/// What to compare on the node that showed this; nothing where value and format do not go together.
-pub fn proof(sighting: &Sighting, seen: &SeenOwner) -> Option<Proof> {
-    match (seen.owner.format, &sighting.value) {
-        (Format::Redisson, Value::Hash(_)) => {
-            Some(Proof::RedissonField(seen.bytes.expose().to_vec()))
-        }
-        (
-            Format::Plain
-            | Format::RedisPy
-            | Format::NodeRedlock
-            | Format::Redsync
-            | Format::Rslock
-            | Format::ShedLock
-            | Format::LegacyTimestamp,
-            Value::Text(value),
-        ) => Some(Proof::Value(value.clone())),
-        (_, Value::Text(_) | Value::Hash(_) | Value::TooLarge | Value::Other { .. }) => None,
-    }
+    in_the_way(&Sighting::alone(key.clone(), value, ttl, now))
 }
 
 /// What a script's answer means for the node. `done` is what it was asked to do.
@@ -115,6 +85,7 @@ pub fn failure(missed: &Missed, done: &ActOutcome) -> String {
                 ActOutcome::Released | ActOutcome::Holds { .. } => "it may have been released",
                 ActOutcome::NotHeld
                 | ActOutcome::OtherOwner { .. }
+                | ActOutcome::AnotherHold
                 | ActOutcome::Pending
                 | ActOutcome::Failed { .. } => "what happened is not known",
             };

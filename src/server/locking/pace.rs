@@ -24,6 +24,12 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// It is kept for as long as somebody wants it to be.
+    pub const NONE: Self = Self {
+        longest_hold: Duration::MAX,
+        most_extensions: u32::MAX,
+    };
+
     /// Those of the configuration.
     pub fn of(config: &LockingConfig) -> Self {
         Self {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Token;
 use super::layouts::{Layout, Request};
 use crate::domain::LockKey;
+use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
@@ -62,11 +63,11 @@ impl Errand {
                 Task::Release(request) => layout.release(line, clock, key, token, request).await,
             }
         });
-        telling.await
+        telling.await.map_err(|missed| layout.explain(missed))
     }
 
     /// Goes on telling these nodes in the background until they say that it is done, `until` is over, or it is called off.
-    pub fn run_later(self, nodes: Vec<Arc<Node>>, until: Instant, stop: &CancellationToken) {
+    pub fn run_later(self, nodes: Vec<Arc<Node>>, until: Instant, group: &Group) {
         // A guard may be dropped when the runtime is already gone; then the lease has to do.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -76,15 +77,16 @@ impl Errand {
             let Ok(place) = Arc::clone(&AT_ONCE).try_acquire_owned() else {
                 return;
             };
-            let (errand, stop) = (Arc::clone(&errand), stop.clone());
+            let (errand, stop) = (Arc::clone(&errand), group.stop().clone());
             let under_way = UnderWay::begin(&errand);
-            runtime.spawn(async move {
+            let telling = async move {
                 let telling = timeout_at(until, until_done(&node, &errand));
                 let called_off = under_way.called_off.clone();
                 let telling = called_off.run_until_cancelled(telling);
                 let _ended = stop.run_until_cancelled(telling).await;
                 drop((place, under_way));
-            });
+            };
+            group.errands().spawn_on(telling, &runtime);
         }
     }
 }

@@ -123,6 +123,7 @@ fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
             End::Won(left) => taken(owner.clone(), *left),
             other => other.clone(),
         },
+        known_at: attempt.known_at,
         fence: None,
         token: None,
     }

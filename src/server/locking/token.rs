@@ -1,8 +1,7 @@
 //! The secret that proves ownership.
 
-use std::fmt::Write as _;
-
 use crate::domain::Fingerprint;
+use crate::server::formats::{self, hex};
 
 /// The longest label that a token carries.
 const LONGEST_LABEL: usize = 64;
@@ -23,12 +22,7 @@ impl Token {
             .map(|c| if is_fine(c) { c } else { '-' })
             .collect();
         let label = if label.is_empty() { "unnamed" } else { &label };
-        let secret = rand::random::<[u8; 16]>()
-            .iter()
-            .fold(String::new(), |mut hex, byte| {
-                let _infallible = write!(hex, "{byte:02x}");
-                hex
-            });
+        let secret = hex(&rand::random::<[u8; 16]>());
         Self(format!("lockkeeper:{label}:{secret}").into_bytes())
     }
 
@@ -61,7 +55,7 @@ impl Token {
 
     /// What people see of it.
     pub fn fingerprint(&self) -> Fingerprint {
-        crate::server::formats::fingerprint(&self.0)
+        formats::fingerprint(&self.0)
     }
 }
 

@@ -108,7 +108,7 @@ impl Claim<'_> {
 
     fn later(&self, errand: Errand, nodes: Vec<Arc<Node>>) {
         if !nodes.is_empty() {
-            errand.run_later(nodes, self.lease_ends + self.wait, self.group.stop());
+            errand.run_later(nodes, self.lease_ends + self.wait, self.group);
         }
     }
 

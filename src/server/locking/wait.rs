@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::acquire::Claim;
 use super::together::Tries;
 use super::{Attempt, End, Want};
-use crate::domain::LockKey;
+use crate::domain::{Fingerprint, LockKey, Timestamp};
 use crate::server::nodes::Group;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
@@ -24,15 +24,60 @@ pub struct Queues {
     tries: Tries,
 }
 
+/// What everybody may know of one who waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// What it calls itself.
+    pub label: Option<String>,
+    /// What would tell its hold from others.
+    pub fingerprint: Fingerprint,
+    /// Since when it waits.
+    pub since: Timestamp,
+}
+
+/// Those who wait for one lock.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The lock.
+    pub key: LockKey,
+    /// The first of them, in order, as far as they have a name.
+    pub first: Vec<Named>,
+    /// How many there are.
+    pub many: usize,
+}
+
 /// Who waits for one lock.
 #[derive(Default)]
 struct Queue {
-    places: VecDeque<Arc<Notify>>,
+    places: VecDeque<Arc<Turn>>,
     /// What the last try of whoever was first came to: the others are told this when their time is over.
     latest: Option<Attempt>,
 }
 
+/// When it is one's turn.
+struct Turn {
+    /// Rung when it is worth trying: this place has become the first, or is it and the lock was released.
+    bell: Notify,
+    who: Option<Named>,
+}
+
 impl Queues {
+    /// Everybody who waits: of each lock the first so many.
+    pub fn all(&self, most: usize) -> Vec<Waiting> {
+        let queues = self.queues();
+        let waiting = queues.iter().map(|(key, queue)| Waiting {
+            key: key.clone(),
+            first: queue
+                .places
+                .iter()
+                .filter_map(|turn| turn.who.clone())
+                .take(most)
+                .collect(),
+            many: queue.places.len(),
+        });
+        waiting.collect()
+    }
+
     /// How many wait for this lock.
     pub fn waiting(&self, key: &LockKey) -> usize {
         self.queues().get(key).map_or(0, |queue| queue.places.len())
@@ -45,13 +90,19 @@ impl Queues {
             .get(key)
             .and_then(|queue| queue.places.front())
         {
-            first.notify_one();
+            first.bell.notify_one();
         }
     }
 
     /// Joins the queue for a lock, at its end.
     pub fn join(&self, key: &LockKey) -> Place {
-        let turn = Arc::new(Notify::new());
+        self.join_as(key, None)
+    }
+
+    /// The same by name.
+    pub fn join_as(&self, key: &LockKey, who: Option<Named>) -> Place {
+        let bell = Notify::new();
+        let turn = Arc::new(Turn { bell, who });
         let mut queues = self.queues();
         let queue = queues.entry(key.clone()).or_default();
         queue.places.push_back(Arc::clone(&turn));
@@ -77,8 +128,7 @@ impl Queues {
 pub struct Place {
     queues: Queues,
     key: LockKey,
-    /// Rung when it is worth trying: this place has become the first, or is it and the lock was released.
-    turn: Arc<Notify>,
+    turn: Arc<Turn>,
 }
 
 impl Place {
@@ -91,7 +141,7 @@ impl Place {
     /// How many times as long as the first one waits between tries. Whoever came before is first on the nodes as well, as a
     /// rule; among those who came at the same moment it may be another.
     fn patience(&self) -> u32 {
-        let is_this = |place: &Arc<Notify>| Arc::ptr_eq(place, &self.turn);
+        let is_this = |place: &Arc<Turn>| Arc::ptr_eq(place, &self.turn);
         let queues = self.queues.queues();
         let before = queues
             .get(&self.key)
@@ -117,14 +167,14 @@ impl Drop for Place {
         let Some(queue) = queues.get_mut(&self.key) else {
             return;
         };
-        let is_this = |place: &Arc<Notify>| Arc::ptr_eq(place, &self.turn);
+        let is_this = |place: &Arc<Turn>| Arc::ptr_eq(place, &self.turn);
         let was_first = queue.places.front().is_some_and(is_this);
         queue.places.retain(|place| !is_this(place));
         match queue.places.front() {
             None => {
                 queues.remove(&self.key);
             }
-            Some(next) if was_first => next.notify_one(),
+            Some(next) if was_first => next.bell.notify_one(),
             Some(_) => {}
         }
     }
@@ -139,7 +189,10 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
     let mut claim = Claim::waiting(group, want, wait);
     let in_turn = !claim.stands_in_line();
     while in_turn && !place.is_first() {
-        if timeout_at(deadline, place.turn.notified()).await.is_err() {
+        if timeout_at(deadline, place.turn.bell.notified())
+            .await
+            .is_err()
+        {
             match place.latest() {
                 Some(latest) => return latest,
                 // Nobody has tried yet: one question tells who is in the way.
@@ -175,7 +228,7 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
             .mul_f64(rand::random_range(0.3..1.0))
             .min(lease)
             .min(left);
-        match timeout(pause_now, place.turn.notified()).await {
+        match timeout(pause_now, place.turn.bell.notified()).await {
             Ok(()) => pause = PAUSES.0,
             Err(_) => pause = (pause * 2).min(PAUSES.1),
         }
@@ -204,12 +257,14 @@ mod tests {
         let (queues, key) = (Queues::default(), LockKey::from("lock:a"));
         let (one, two) = (queues.join(&key), queues.join(&key));
         queues.freed(&key);
-        one.turn.notified().await;
+        one.turn.bell.notified().await;
         assert!(
-            timeout(Duration::ZERO, two.turn.notified()).await.is_err(),
+            timeout(Duration::ZERO, two.turn.bell.notified())
+                .await
+                .is_err(),
             "the second is not rung for"
         );
         drop(one);
-        two.turn.notified().await;
+        two.turn.bell.notified().await;
     }
 }

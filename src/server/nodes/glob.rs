@@ -1,5 +1,6 @@
-//! Redis' patterns, matched here: for several patterns one `SCAN` of all names costs the node less than one `SCAN` for
-//! each pattern. Measured on 7.0.15 with a million keys: 510 ms of its time for all names, 480 to 560 ms for each pattern.
+//! Redis' patterns, matched here.
+//!
+//! For several patterns one `SCAN` of all names costs the node less than one `SCAN` for each pattern. Measured on 7.0.15 with a million keys: 510 ms of its time for all names, 480 to 560 ms for each pattern.
 
 /// Whether `name` matches `pattern` the way `SCAN … MATCH` decides (`stringmatchlen` in Redis' util.c).
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
@@ -29,6 +30,13 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
             },
         };
     }
+}
+
+/// Whether `name` matches one of the patterns.
+pub fn any_matches(patterns: &[String], name: &[u8]) -> bool {
+    patterns
+        .iter()
+        .any(|pattern| matches(pattern.as_bytes(), name))
 }
 
 /// The pattern behind its first element, if that element matches `byte`.

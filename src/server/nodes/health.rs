@@ -1,10 +1,14 @@
 //! How a node is: state, clock, version, restarts. Folds what the supervisor heard into what people see.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::restart::Past;
 use super::trouble::Trouble;
-use crate::domain::{NodeState, NodeView, Role, Timestamp};
+use crate::domain::{FeedLevel, NodeState, NodeView, Role, Timestamp};
+
+/// Clocks drift apart by less than this between two checks; more is a step.
+const CLOCK_STEP: Duration = Duration::from_millis(300);
 
 /// From how many round trips the best one tells the clock's skew.
 const ROUND_TRIPS_KEPT: usize = 8;
@@ -14,6 +18,8 @@ const ROUND_TRIPS_KEPT: usize = 8;
 pub struct Vitals {
     /// When the answer came, on our clock.
     pub heard_at: Timestamp,
+    /// The same moment, on a clock that nobody sets.
+    pub at: Instant,
     /// How long the round trip took.
     pub round_trip: Duration,
     /// The node's clock minus ours at the middle of the round trip, where it may be asked.
@@ -22,7 +28,7 @@ pub struct Vitals {
     pub facts: Option<Facts>,
 }
 
-/// What a server says about itself in `INFO`.
+/// What a server says about itself in `INFO` and `CONFIG`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The version of the server, by its own numbering.
@@ -33,10 +39,14 @@ pub struct Facts {
     pub role: Option<Role>,
     /// Changes at every start.
     pub run_id: Option<String>,
+    /// Changes when a replica becomes the primary, and when a replica begins anew.
+    pub replid: Option<String>,
     /// Since when it runs, by its own clock.
     pub uptime: Option<Duration>,
     /// It is a node of a Redis Cluster.
     pub is_cluster_node: bool,
+    /// It puts every write on its disk before it answers (`appendonly`, `appendfsync always`). Not known counts as no.
+    pub keeps_every_write: bool,
 }
 
 impl Facts {
@@ -64,6 +74,7 @@ impl Facts {
                 _ => None,
             }),
             run_id: field("run_id"),
+            replid: field("master_replid"),
             // Negative after the server's clock was set back.
             uptime: field("uptime_in_seconds")
                 .and_then(|text| text.parse().ok())
@@ -71,17 +82,9 @@ impl Facts {
             is_cluster_node: field("redis_mode")
                 .or_else(|| field("server_mode"))
                 .is_some_and(|mode| mode == "cluster"),
+            keeps_every_write: false,
         }
     }
-}
-
-/// What the group's configuration says about restarts.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// The longest lease that may be asked for.
-    pub longest_lease: Duration,
-    /// Whether a node that restarted waits for that long before it takes new locks.
-    pub delayed_restart: bool,
 }
 
 /// How a node is, as far as it is known.
@@ -95,8 +98,7 @@ pub struct Health {
     facts: Facts,
     facts_at: Option<Timestamp>,
     restarted_at: Option<Timestamp>,
-    /// Whether it puts every write on its disk before it answers, as far as it tells (`appendfsync always`).
-    keeps_every_write: bool,
+    past: Past,
     heard_at: Option<Timestamp>,
 }
 
@@ -112,9 +114,36 @@ impl Health {
             facts: Facts::default(),
             facts_at: None,
             restarted_at: None,
-            keeps_every_write: false,
+            past: Past::unknown(),
             heard_at: None,
         }
+    }
+
+    /// Whether it can be used.
+    pub fn state(&self) -> NodeState {
+        self.state
+    }
+
+    /// What the server says it is.
+    pub fn role(&self) -> Option<Role> {
+        self.facts.role
+    }
+
+    /// Whether this check shows another server than before, or another clock: then its keys may be others too, or be over
+    /// sooner or later than was seen.
+    pub fn is_another(&self, vitals: &Vitals) -> bool {
+        let jump = vitals.skew_ms.zip(self.round_trips.back());
+        let stepped = jump.is_some_and(|(now, (took, before))| {
+            let blur = took.as_millis().max(vitals.round_trip.as_millis());
+            u128::from((now - before).unsigned_abs()) > blur + CLOCK_STEP.as_millis()
+        });
+        let differs = |then: &Facts, now: &Facts| {
+            then.run_id.is_some() && then.run_id != now.run_id
+                || then.replid.is_some() && then.replid != now.replid
+                || then.role.is_some() && then.role != now.role
+        };
+        let facts = vitals.facts.as_ref();
+        stepped || facts.is_some_and(|now| now.run_id.is_some() && differs(&self.facts, now))
     }
 
     /// The node answered a check.
@@ -134,29 +163,31 @@ impl Health {
                 && facts.run_id != self.facts.run_id
             {
                 self.restarted_at = Some(vitals.heard_at);
+                // What it says now alone is not enough: it lost what it had not kept before.
+                if !(self.facts.keeps_every_write && facts.keeps_every_write) {
+                    self.past.forgot(vitals.at);
+                }
             }
+            self.past
+                .met(facts.uptime, facts.keeps_every_write, vitals.at);
             // A server that stops telling its run id is not a new one.
             let run_id = facts.run_id.clone().or_else(|| self.facts.run_id.take());
             self.facts = Facts { run_id, ..facts };
             self.facts_at = Some(vitals.heard_at);
+        } else {
+            self.past.missed();
         }
     }
 
-    /// What a fresh connection found out about how safely writes are kept.
-    pub fn keeps_every_write(&mut self, keeps: bool) {
-        self.keeps_every_write = keeps;
-    }
-
-    /// Until when a lock may have been forgotten whose owner still relies on it: the delayed restart of the Redis
-    /// documentation ("Performance, crash recovery and fsync").
-    pub fn hazard_until(&self, longest_lease: Duration, now: Timestamp) -> Option<Timestamp> {
-        let until = self.restarted_at?.plus(longest_lease);
-        (until > now && !self.keeps_every_write).then_some(until)
+    /// What its restarts may have made it forget.
+    pub fn past(&self) -> Past {
+        self.past
     }
 
     /// The node can no longer be used.
     pub fn lost(&mut self, trouble: &Trouble, now: Timestamp) {
         self.enter(trouble.state, Some(trouble.reason.clone()), now);
+        self.past.missed();
         self.latency = None;
         // The clock of a node that comes back may be another one.
         self.round_trips.clear();
@@ -180,9 +211,8 @@ impl Health {
             .unwrap_or_default()
     }
 
-    /// The node as people see it.
-    pub fn view(&self, name: &str, address: &str, now: Timestamp, rules: Rules) -> NodeView {
-        let hazard_until = self.hazard_until(rules.longest_lease, now);
+    /// The node as people see it; its votes are its group's matter.
+    pub fn view(&self, name: &str, address: &str, now: Timestamp) -> NodeView {
         let is_up = self.state == NodeState::Up;
         let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
         let uptime = self
@@ -207,118 +237,17 @@ impl Health {
             run_id: self.facts.run_id.clone(),
             uptime_ms: uptime.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
             restarted_at: self.restarted_at,
-            hazard_until,
-            votes: hazard_until.is_none() || !rules.delayed_restart,
-            feed: "poll".to_owned(),
+            hazard_until: None,
+            votes: true,
+            feed: FeedLevel::Poll,
+            feed_reason: None,
+            unmeasured: None,
+            missing: Vec::new(),
             heard_at: self.heard_at,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
-    const RULES: Rules = Rules {
-        longest_lease: Duration::from_secs(60),
-        delayed_restart: true,
-    };
-
-    fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
-        let facts = Facts {
-            run_id: Some(run_id.to_owned()),
-            ..Facts::default()
-        };
-        Vitals {
-            heard_at: NOW.plus_millis(at_ms),
-            round_trip: Duration::from_micros(took_us),
-            skew_ms: Some(skew_ms),
-            facts: Some(facts),
-        }
-    }
-
-    #[test]
-    fn valkey_is_not_taken_for_the_redis_it_branched_off_from() {
-        let facts = Facts::read(
-            "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:standalone\r\n",
-        );
-        assert_eq!(
-            (facts.server.as_deref(), facts.version.as_deref()),
-            (Some("valkey"), Some("9.1.2"))
-        );
-        assert!(!facts.is_cluster_node);
-    }
-
-    #[test]
-    fn a_server_whose_clock_was_set_back_has_no_uptime() {
-        assert_eq!(Facts::read("uptime_in_seconds:-29\r\n").uptime, None);
-        assert_eq!(
-            Facts::read("uptime_in_seconds:29\r\n").uptime,
-            Some(Duration::from_secs(29))
-        );
-    }
-
-    #[test]
-    fn the_skew_is_the_one_of_the_best_round_trip() {
-        let mut health = Health::unknown();
-        health.heard(vitals(0, 900, 400, "a"));
-        health.heard(vitals(1, 100, 30_000, "a"));
-        health.heard(vitals(2, 700, -400, "a"));
-        assert_eq!(
-            health.view("a", "h:1", NOW, RULES).clock_skew_ms,
-            Some(30_000)
-        );
-    }
-
-    #[test]
-    fn another_run_id_is_a_restart_and_a_lost_connection_is_not() {
-        let mut health = Health::unknown();
-        health.heard(vitals(0, 100, 0, "a"));
-        health.lost(&Trouble::down("connection refused"), NOW.plus_millis(5));
-        health.heard(vitals(10, 100, 0, "a"));
-        assert_eq!(health.view("a", "h:1", NOW, RULES).restarted_at, None);
-        health.heard(vitals(20, 100, 0, "b"));
-        assert_eq!(
-            health.view("a", "h:1", NOW, RULES).restarted_at,
-            Some(NOW.plus_millis(20))
-        );
-    }
-
-    #[test]
-    fn since_tells_when_the_state_began_not_the_latest_reason() {
-        let mut health = Health::unknown();
-        assert_eq!(health.view("a", "h:1", NOW, RULES).since, None);
-        health.lost(&Trouble::down("no answer within 500 ms"), NOW);
-        health.lost(&Trouble::down("connection refused"), NOW.plus_millis(100));
-        let view = health.view("a", "h:1", NOW, RULES);
-        assert_eq!(
-            (view.since, view.reason.as_deref()),
-            (Some(NOW), Some("connection refused"))
-        );
-    }
-
-    #[test]
-    fn after_a_restart_a_node_waits_for_the_longest_lease_unless_it_keeps_every_write() {
-        let mut health = Health::unknown();
-        health.heard(vitals(0, 100, 0, "a"));
-        let votes = |health: &Health, at_ms| {
-            let view = health.view("a", "h:1", NOW.plus_millis(at_ms), RULES);
-            (view.hazard_until, view.votes)
-        };
-        assert_eq!(votes(&health, 1), (None, true));
-        health.heard(vitals(10, 100, 0, "b"));
-        let until = Some(NOW.plus_millis(60_010));
-        assert_eq!(votes(&health, 11), (until, false));
-        assert_eq!(votes(&health, 60_010), (None, true));
-        health.keeps_every_write(true);
-        assert_eq!(votes(&health, 11), (None, true));
-        health.keeps_every_write(false);
-        let rules = Rules {
-            delayed_restart: false,
-            ..RULES
-        };
-        let view = health.view("a", "h:1", NOW.plus_millis(11), rules);
-        assert_eq!((view.hazard_until, view.votes), (until, true));
-    }
-}
+#[path = "health_tests.rs"]
+mod tests;

@@ -35,8 +35,6 @@ pub struct Line {
 pub struct Abilities {
     /// How to delete a string with an expected value.
     pub compare_and_delete: Option<CompareAndDelete>,
-    /// `SET key value IFEQ value`: Redis since 8.4, Valkey since 8.1. Told by its companion, which came later or with it.
-    pub compare_and_set: bool,
 }
 
 /// The two spellings.
@@ -60,10 +58,7 @@ impl Abilities {
             (false, true) => Some(CompareAndDelete::DelIfEq),
             (false, false) => None,
         };
-        Self {
-            compare_and_delete,
-            compare_and_set: compare_and_delete.is_some(),
-        }
+        Self { compare_and_delete }
     }
 }
 
@@ -89,10 +84,16 @@ impl Line {
             // redis leaves the choice of a cryptography provider to the program; a second call finds it chosen.
             let _already_chosen = rustls::crypto::ring::default_provider().install_default();
         }
-        let mut connection = match connect(info, ProtocolVersion::RESP3, Some(lost)).await {
+        let hear = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                lost.notify_one();
+            }
+        };
+        let deaf = None::<fn(PushInfo)>;
+        let mut connection = match connect(info, ProtocolVersion::RESP3, Some(hear)).await {
             // Redis before 6, and proxies.
             Err(error) if speaks_only_resp2(&error) => {
-                connect(info, ProtocolVersion::RESP2, None).await?
+                connect(info, ProtocolVersion::RESP2, deaf).await?
             }
             other => other?,
         };
@@ -134,25 +135,15 @@ impl Line {
         })
     }
 
-    /// Whether the server puts every write on its disk before it answers. Not known counts as no.
-    pub async fn keeps_every_write(&mut self) -> bool {
-        let settings: RedisResult<BTreeMap<String, String>> = redis::cmd("CONFIG")
-            .arg("GET")
-            .arg("append*")
-            .query_async(&mut self.connection)
-            .await;
-        settings.is_ok_and(|settings| {
-            let is = |name: &str, value: &str| settings.get(name).is_some_and(|set| set == value);
-            is("appendonly", "yes") && is("appendfsync", "always")
-        })
-    }
-
     /// Asks how the node is, and with `thoroughly` also what it says about itself.
     pub async fn check(&mut self, clock: &Clock, thoroughly: bool) -> Result<Vitals, Trouble> {
         let mut questions = redis::pipe();
         questions.ignore_errors().cmd("PING").cmd("TIME");
         if thoroughly {
             questions
+                .cmd("CONFIG")
+                .arg("GET")
+                .arg("append*")
                 .cmd("INFO")
                 .arg("server")
                 .cmd("INFO")
@@ -163,27 +154,37 @@ impl Line {
             .query_async(&mut self.connection)
             .await
             .map_err(|error| Trouble::of(&error))?;
-        let (heard_at, round_trip) = (clock.now(), sent.elapsed());
+        let (heard_at, at) = (clock.now(), Instant::now());
 
         let mut answers = answers.into_iter();
         is_pong(answers.next())?;
         let server_time = time(answers.next())?;
         let skew_ms =
             server_time.map(|theirs| theirs - i64::midpoint(sent_at.millis(), heard_at.millis()));
-        let facts = if thoroughly { facts(answers)? } else { None };
+        let facts = if thoroughly {
+            let keeps_every_write = answers.next().is_some_and(keeps_every_write);
+            facts(answers)?.map(|facts| Facts {
+                keeps_every_write,
+                ..facts
+            })
+        } else {
+            None
+        };
         Ok(Vitals {
             heard_at,
-            round_trip,
+            at,
+            round_trip: at - sent,
             skew_ms,
             facts,
         })
     }
 }
 
-async fn connect(
+/// Connects; whatever the server tells unasked is handed to `hear`, which must not wait.
+pub(super) async fn connect(
     info: &ConnectionInfo,
     protocol: ProtocolVersion,
-    lost: Option<Arc<Notify>>,
+    hear: Option<impl Fn(PushInfo) + Send + Sync + 'static>,
 ) -> RedisResult<MultiplexedConnection> {
     let settings = info.redis_settings().clone().set_protocol(protocol);
     let client = redis::Client::open(info.clone().set_redis_settings(settings))?;
@@ -191,11 +192,9 @@ async fn connect(
     let mut config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(None);
-    if let Some(lost) = lost {
-        config = config.set_push_sender(move |push: PushInfo| {
-            if push.kind == PushKind::Disconnection {
-                lost.notify_one();
-            }
+    if let Some(hear) = hear {
+        config = config.set_push_sender(move |push| {
+            hear(push);
             Ok::<(), std::convert::Infallible>(())
         });
     }
@@ -204,7 +203,8 @@ async fn connect(
         .await
 }
 
-fn speaks_only_resp2(error: &RedisError) -> bool {
+/// Whether the server refuses the newer protocol.
+pub(super) fn speaks_only_resp2(error: &RedisError) -> bool {
     error.kind() == ErrorKind::RESP3NotSupported
         || error.code() == Some("NOPROTO")
         || error
@@ -237,6 +237,17 @@ fn time(answer: Option<RedisResult<Value>>) -> Result<Option<i64>, Trouble> {
         Some(Err(error)) => Err(Trouble::of(&error)),
         None => Err(Trouble::not_redis()),
     }
+}
+
+/// Whether a server with these settings puts every write on its disk before it answers. Not known counts as no.
+fn keeps_every_write(answer: RedisResult<Value>) -> bool {
+    let settings: Option<BTreeMap<String, String>> = answer
+        .ok()
+        .and_then(|settings| redis::from_redis_value(settings).ok());
+    settings.is_some_and(|settings| {
+        let is = |name: &str, value: &str| settings.get(name).is_some_and(|set| set == value);
+        is("appendonly", "yes") && is("appendfsync", "always")
+    })
 }
 
 /// What both sections of `INFO` tell; nothing where it may not be asked.

@@ -5,11 +5,12 @@ use redis::{RedisError, RedisResult};
 use super::line::Line;
 use super::memory::{Memory, Reading};
 use super::node::Node;
-use super::sighting::{Sighting, Ttl, Value};
-use super::trip::Questions;
+use super::sighting::{Companion, Sighting, Ttl, Value};
+use super::trip::{Questions, is_about_one_key};
 use super::values::{self, Found};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
+use crate::server::formats;
 
 /// Keys per round trip: the server is never busy with us for longer than a millisecond or two.
 const CHUNK: usize = 500;
@@ -27,7 +28,7 @@ pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>
             clock: node.clock(),
             line,
         };
-        look.at_all(keys).await
+        look.at_locks(keys).await
     });
     seen.await.map_err(|missed| missed.reason().to_owned())
 }
@@ -44,7 +45,7 @@ pub async fn look_closely(
         line,
     };
     Ok(look
-        .at_all(std::slice::from_ref(key))
+        .at_locks(std::slice::from_ref(key))
         .await?
         .pop()
         .flatten())
@@ -58,6 +59,37 @@ struct LookAtNode<'a> {
 }
 
 impl LookAtNode<'_> {
+    /// Looks at the keys, and then at what stands beside those whose format cannot do without.
+    async fn at_locks(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
+        let mut seen = self.at_all(keys).await?;
+        let (mut owners, mut wanted) = (Vec::new(), Vec::new());
+        for (i, sighting) in seen.iter().enumerate() {
+            for key in sighting.iter().flat_map(formats::companions_of) {
+                owners.push(i);
+                wanted.push(key);
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(seen);
+        }
+        // Where they may not be seen, the lock is taken for what it shows by itself.
+        let beside = match self.at_all(&wanted).await {
+            Ok(beside) => beside,
+            Err(refused) if is_about_one_key(&refused) => return Ok(seen),
+            Err(failed) => return Err(failed),
+        };
+        for (i, companion) in owners.into_iter().zip(beside) {
+            if let (Some(lock), Some(found)) = (seen[i].as_mut(), companion) {
+                lock.companions.push(Companion {
+                    key: found.key,
+                    value: found.value,
+                    ttl: found.ttl,
+                });
+            }
+        }
+        Ok(seen)
+    }
+
     async fn at_all(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
         let mut seen = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(CHUNK) {
@@ -97,16 +129,12 @@ impl LookAtNode<'_> {
                     Found::Gone
                 }
                 Outline::Refused(error) => Found::Refused(error.clone()),
-                Outline::There(reading)
-                    if !matches!(reading.type_name.as_str(), "string" | "hash") =>
-                {
-                    Found::Seen {
-                        value: Value::Other {
-                            type_name: reading.type_name.clone(),
-                        },
-                        reading: reading.clone(),
-                    }
-                }
+                Outline::There(reading) if !values::can_read(&reading.type_name) => Found::Seen {
+                    value: Value::Other {
+                        type_name: reading.type_name.clone(),
+                    },
+                    reading: reading.clone(),
+                },
                 Outline::There(reading) => match self
                     .with_memory(|memory| memory.recall(key, reading))
                     .flatten()
@@ -127,8 +155,10 @@ impl LookAtNode<'_> {
             .iter()
             .map(|(_, key, reading)| (*key, reading.type_name.as_str()))
             .collect();
+        self.tell_the_sensor(&wanted, true);
         let values =
             values::read(&mut self.line.connection, self.clock, &wanted, remembers).await?;
+        self.tell_the_sensor(&wanted, false);
         for ((i, key, before), value) in to_read.into_iter().zip(values) {
             if let Found::Seen { value, reading } = &value {
                 self.with_memory(|memory| {
@@ -185,6 +215,15 @@ impl LookAtNode<'_> {
             });
         }
         Ok(outlines)
+    }
+
+    /// Reading these values is a touch where the server cannot leave it out.
+    fn tell_the_sensor(&self, wanted: &[(&LockKey, &str)], still: bool) {
+        if let Some(node) = self.node.filter(|_| self.remembers()) {
+            for (key, _) in wanted {
+                node.feed().written.read(key.as_bytes(), still);
+            }
+        }
     }
 
     fn remembers(&self) -> bool {

@@ -155,7 +155,12 @@ fn is_shared_number(value: &Value) -> bool {
         Value::Text(bytes) => {
             (1..=4).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)
         }
-        Value::Hash(_) | Value::TooLarge | Value::Other { .. } => false,
+        Value::Hash(_)
+        | Value::Set(_)
+        | Value::SortedSet(_)
+        | Value::List(_)
+        | Value::TooLarge
+        | Value::Other { .. } => false,
     }
 }
 

@@ -1,29 +1,46 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
-mod glob;
+mod feed;
+pub mod glob;
 pub mod health;
 pub mod line;
 pub mod look;
 pub mod memory;
+pub mod monitor;
 pub mod node;
+pub mod pace;
+pub mod patterns;
+pub mod queues;
+pub mod restart;
 pub mod scan;
 pub mod scripts;
 pub mod sighting;
 mod supervisor;
+pub mod touch;
 pub mod trip;
 pub mod trouble;
 pub mod values;
+pub mod waiters;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::domain::{Coverage, LockKey, NodeView, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
+pub use feed::{Fed, Inbox, Writes, learn};
 use node::Node;
+use patterns::Patterns;
+use restart::{Past, Rules};
 use sighting::Sighting;
 
 /// One group and its nodes, each with its own supervised connections.
@@ -31,8 +48,10 @@ pub struct Group {
     /// What the configuration says about it.
     pub config: GroupConfig,
     nodes: Vec<Arc<Node>>,
+    inbox: Arc<Inbox>,
     clock: Clock,
     stop: CancellationToken,
+    errands: TaskTracker,
 }
 
 /// What all nodes of a group showed of some keys when asked at one moment.
@@ -79,13 +98,36 @@ pub enum Scanned {
 
 impl Group {
     /// Starts the supervisors of a group's nodes; they end when `stop` is cancelled.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn start(config: GroupConfig, clock: Clock, stop: CancellationToken) -> Arc<Self> {
-        let start = |node| Node::start(node, &config, clock.clone(), stop.clone());
+        Self::start_acting_on(&Handle::current(), config, clock, stop)
+    }
+
+    /// The same, with the connections for acts on another runtime: where most acts come from, so that what they send and
+    /// hear does not change threads.
+    pub fn start_acting_on(
+        acts: &Handle,
+        config: GroupConfig,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
+        let errands = TaskTracker::new();
+        // So that it can be waited for at any time; more may come all the same.
+        errands.close();
+        let inbox = Arc::new(Inbox::new(config.nodes.len()));
+        let start = |(place, node)| {
+            let feed = feed::Feed::new(Arc::clone(&inbox), place);
+            Node::start(node, &config, feed, clock.clone(), acts, stop.clone())
+        };
         Arc::new(Self {
-            nodes: config.nodes.iter().map(start).collect(),
+            nodes: config.nodes.iter().enumerate().map(start).collect(),
+            inbox,
             config,
             clock,
             stop,
+            errands,
         })
     }
 
@@ -96,7 +138,57 @@ impl Group {
 
     /// Every node's health right now, in the order of the configuration. Never waits.
     pub fn nodes(&self) -> Vec<NodeView> {
-        self.nodes.iter().map(|node| node.view()).collect()
+        let (now, rules) = (self.clock.now(), self.rules());
+        let hazards = self.hazards();
+        let with_hazard = |(node, left): (&Arc<Node>, Option<Duration>)| NodeView {
+            hazard_until: left.map(|left| now.plus(left)),
+            votes: left.is_none() || !rules.delayed_restart,
+            ..node.view()
+        };
+        self.nodes.iter().zip(hazards).map(with_hazard).collect()
+    }
+
+    /// Why a node takes no part in acquiring new locks, if it does not: it may have forgotten some.
+    pub fn abstains(&self, place: usize) -> Option<String> {
+        let left = restart::abstains(&self.pasts(), place, self.rules(), Instant::now())?;
+        let until = self.clock.now().plus(left);
+        Some(format!(
+            "it restarted and may have forgotten locks; it takes new ones again from {until}"
+        ))
+    }
+
+    /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
+    /// longer than this. Only a node that started lately waits at all, and only in a program that has just been started.
+    pub async fn acquainted(&self, place: usize, longest: Duration) {
+        let is_open = || restart::is_open(&self.pasts(), place, self.rules(), Instant::now());
+        let waiting = async {
+            self.nodes[place].first_attempt().await;
+            if is_open() {
+                let all = self.nodes.iter().map(|node| node.first_attempt());
+                let mut attempts: FuturesUnordered<_> = all.collect();
+                while attempts.next().await.is_some() && is_open() {}
+            }
+        };
+        // What is not known by then is assumed to be bad.
+        drop(timeout(longest, waiting).await);
+    }
+
+    /// For how much longer each node may have forgotten locks whose owners rely on them.
+    fn hazards(&self) -> Vec<Option<Duration>> {
+        let (pasts, now) = (self.pasts(), Instant::now());
+        let hazard = |place| restart::hazard(&pasts, place, self.rules(), now);
+        (0..pasts.len()).map(hazard).collect()
+    }
+
+    fn pasts(&self) -> Vec<Past> {
+        self.nodes.iter().map(|node| node.past()).collect()
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            longest_lease: self.config.locking.longest_lease,
+            delayed_restart: self.config.locking.delayed_restart,
+        }
     }
 
     /// Waits until every node was tried once, well or badly: no longer than the connect time limit. Looks and acts do
@@ -108,32 +200,40 @@ impl Group {
 
     /// Does something with all nodes at once; the answers come in the order of the configuration.
     pub async fn on_each<T, F: Future<Output = T>>(&self, call: impl Fn(Arc<Node>) -> F) -> Vec<T> {
-        futures::future::join_all(self.nodes.iter().cloned().map(call)).await
+        join_all(self.nodes.iter().cloned().map(call)).await
     }
 
     /// Asks all nodes at once about some keys. Ends within the command time limit whatever the nodes do (more than 5,000
     /// keys take proportionally longer); a node that is known to be down costs nothing.
     pub async fn look(&self, keys: &[LockKey]) -> Look {
         let asked_at = self.clock.now();
-        let ask = |node: Arc<Node>| async move {
-            NodeLook {
-                node: node.name().to_owned(),
-                is_hazard: node.hazard_until().is_some(),
-                seen: look::look(&node, keys).await,
+        let ask = |(node, hazard): (&Arc<Node>, Option<Duration>)| {
+            let node = Arc::clone(node);
+            async move {
+                NodeLook {
+                    node: node.name().to_owned(),
+                    is_hazard: hazard.is_some(),
+                    seen: look::look(&node, keys).await,
+                }
             }
         };
+        let asked = self.nodes.iter().zip(self.hazards()).map(ask);
         Look {
             asked_at,
-            nodes: self.on_each(ask).await,
+            nodes: join_all(asked).await,
         }
     }
 
     /// Scans every node for the group's patterns, over and over, within the budget, until `stop` is cancelled.
     pub async fn scan(self: Arc<Self>, found: mpsc::Sender<Scanned>, stop: CancellationToken) {
-        let patterns = &self.config.keys;
+        let wanted = Arc::new(scan::Wanted {
+            patterns: Patterns::new(&self.config.keys),
+            ignore: Patterns::new(&self.config.ignore),
+            share: self.config.scan_share_percent,
+        });
         let scan = |node: Arc<Node>| {
-            let found = found.clone();
-            async move { scan::scan(&node, patterns, &found).await }
+            let (found, wanted) = (found.clone(), Arc::clone(&wanted));
+            async move { scan::scan(&node, &wanted, &found).await }
         };
         // Whichever ends first; a scan ends by itself only when nobody listens any more.
         stop.run_until_cancelled(self.on_each(scan)).await;
@@ -147,6 +247,11 @@ impl Group {
     /// The clock that moments are read from.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// What nodes are still told in the background, whoever asked for it being gone. Waiting for it is waiting for the nodes.
+    pub fn errands(&self) -> &TaskTracker {
+        &self.errands
     }
 
     /// Cancelled when the group's nodes are let go.

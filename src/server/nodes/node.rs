@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::health::{Health, Rules};
+use super::feed::Feed;
+use super::health::Health;
 use super::line::{Line, Purpose, within};
 use super::memory::Memory;
+use super::restart::Past;
 use super::trouble::{Missed, Trouble};
-use crate::domain::{NodeState, NodeView, Timestamp};
+use crate::domain::{NodeState, NodeView, Role};
 use crate::server::clock::Clock;
 use crate::server::config::{GroupConfig, NodeConfig};
 
@@ -24,13 +27,17 @@ pub struct Node {
     pub(super) info: ConnectionInfo,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
-    rules: Rules,
     pub(super) clock: Clock,
+    /// Where the acting connection is driven.
+    pub(super) acts: Handle,
     pub(super) access: watch::Sender<Access>,
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
     pub(super) kick: Arc<Notify>,
     health: Mutex<Health>,
     memory: Mutex<Memory>,
+    feed: Arc<Feed>,
+    /// Why touches cannot be told.
+    unmeasured: Mutex<Option<String>>,
 }
 
 /// Whether, and how, the node can be called.
@@ -69,7 +76,9 @@ impl Node {
     pub fn start(
         config: &NodeConfig,
         group: &GroupConfig,
+        feed: Feed,
         clock: Clock,
+        acts: &Handle,
         stop: CancellationToken,
     ) -> Arc<Self> {
         let info = config.url.connection().clone();
@@ -80,15 +89,14 @@ impl Node {
             info: info.set_tcp_settings(tcp),
             connect_timeout: group.connect_timeout,
             command_timeout: group.command_timeout,
-            rules: Rules {
-                longest_lease: group.locking.longest_lease,
-                delayed_restart: group.locking.delayed_restart,
-            },
             clock,
+            acts: acts.clone(),
             access: watch::Sender::new(Access::Starting),
             kick: Arc::new(Notify::new()),
             health: Mutex::new(Health::unknown()),
             memory: Mutex::new(Memory::default()),
+            feed: Arc::new(feed),
+            unmeasured: Mutex::default(),
         });
         let supervisor = Arc::clone(&node);
         tokio::spawn(async move {
@@ -103,24 +111,48 @@ impl Node {
         &self.name
     }
 
-    /// How it is right now.
-    pub fn view(&self) -> NodeView {
-        self.health()
-            .view(&self.name, &self.address, self.clock.now(), self.rules)
+    /// How it is right now, by itself.
+    pub(super) fn view(&self) -> NodeView {
+        let feed = self.feed.state();
+        let mut view = self
+            .health()
+            .view(&self.name, &self.address, self.clock.now());
+        view.feed = feed.level;
+        view.feed_reason = feed.reason;
+        view.missing = feed.missing;
+        view.unmeasured.clone_from(&self.unmeasured());
+        view
     }
 
-    /// Until when its answers are a restart hazard.
-    pub fn hazard_until(&self) -> Option<Timestamp> {
-        let now = self.clock.now();
-        self.health().hazard_until(self.rules.longest_lease, now)
+    /// What the server says it is.
+    pub fn role(&self) -> Option<Role> {
+        self.health().role()
     }
 
-    /// Why it takes no part in acquiring new locks, if it does not.
-    pub fn abstains(&self) -> Option<String> {
-        let until = self.hazard_until().filter(|_| self.rules.delayed_restart)?;
-        Some(format!(
-            "it restarted and may have forgotten locks; it takes new ones again from {until}"
-        ))
+    /// Why touches cannot be told here, if they cannot.
+    pub fn cannot_tell_touches(&self, why: Option<String>) {
+        *self.unmeasured() = why;
+    }
+
+    fn unmeasured(&self) -> MutexGuard<'_, Option<String>> {
+        self.unmeasured
+            .lock()
+            .expect("nobody panics while holding it")
+    }
+
+    /// Whether it can be used.
+    pub fn state(&self) -> NodeState {
+        self.health().state()
+    }
+
+    /// How it tells of changes.
+    pub(super) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// What its restarts may have made it forget.
+    pub(super) fn past(&self) -> Past {
+        self.health().past()
     }
 
     /// How long a command may take before the node counts as not answering.
@@ -187,6 +219,11 @@ impl Node {
         F: Future<Output = RedisResult<T>>,
     {
         self.call(Purpose::Acting, limit, call).await
+    }
+
+    /// A connection of the caller's own, for what must not be shared: a transaction.
+    pub async fn own_line(&self) -> RedisResult<Line> {
+        Line::open(&self.info, Purpose::Acting, Arc::default()).await
     }
 
     async fn call<T, F>(

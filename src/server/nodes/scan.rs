@@ -1,30 +1,25 @@
-//! Finds the names of locks on one node: `SCAN` after `SCAN`, slowly enough that the node hardly notices.
+//! Finds the names of locks on one node: `SCAN` after `SCAN`, at the pace that [`super::pace`] sets; none where all names
+//! are known.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::Scanned;
+use super::feed::Covers;
 use super::node::Node;
+use super::pace::Pace;
+use super::patterns::Patterns;
 use super::scripts::FENCES;
 use super::trouble::Missed;
-use super::{Scanned, glob};
 use crate::domain::LockKey;
-
-/// Beyond this the server spends longer in one call, not less in all.
-const COUNT: u32 = 1000;
-
-/// A call is followed by a pause of so many times its length: the node spends at most a sixteenth of its time on us.
-const PAUSE_PER_CALL: u32 = 15;
-
-/// The quickest of so many calls in a row tells how long the node works on one: the others had to wait, here or there.
-const CALLS_COMPARED: usize = 4;
-
-/// The shortest pause between two calls.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
 const BETWEEN_PASSES: Duration = Duration::from_millis(500);
+
+/// The same on a node that tells of every name that is written: there a pass is only the net below it.
+const BETWEEN_PASSES_OF_A_FED_NODE: Duration = Duration::from_secs(60);
 
 /// The pause after a node refused: a missing permission is not granted within the second.
 const AFTER_A_REFUSAL: Duration = Duration::from_secs(5);
@@ -32,13 +27,40 @@ const AFTER_A_REFUSAL: Duration = Duration::from_secs(5);
 /// No more names than this are handed on per pass; the rest is only counted.
 pub const MOST_NAMES: usize = 200_000;
 
+/// Which names a scan looks for.
+pub struct Wanted {
+    /// Those that match one of these,
+    pub patterns: Patterns,
+    /// and none of these.
+    pub ignore: Patterns,
+    /// How much of a node's time that may take, in percent.
+    pub share: u32,
+}
+
 /// Scans the node for ever, until nobody listens any more.
-pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned>) {
+pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
+    let mut gaps = node.feed().gaps();
+    let mut pace = Pace::new(wanted.share);
+    let exact = wanted.patterns.exact_names();
     loop {
         node.until_up().await;
+        // First the feed, then the scan: whatever is written behind the cursor is told.
+        node.feed().settled(node.connect_timeout).await;
+        gaps.forget();
         let mut pass = Pass::begin(node, found);
-        let pause = match pass.over(patterns).await {
-            Ok(()) if found.send(pass.end()).await.is_ok() => BETWEEN_PASSES,
+        let gone_over = match &exact {
+            // Names that are known need no search.
+            Some(names) => pass.hand_on(names.clone()).await,
+            None => pass.over(wanted, &mut pace).await,
+        };
+        let pause = match gone_over {
+            Ok(()) if found.send(pass.end()).await.is_ok() => {
+                if node.feed().state().covers == Covers::Everything {
+                    BETWEEN_PASSES_OF_A_FED_NODE
+                } else {
+                    BETWEEN_PASSES
+                }
+            }
             Ok(()) | Err(Stopped::NobodyListens) => return,
             Err(Stopped::Missed(missed)) => {
                 let reason = missed.reason();
@@ -49,7 +71,7 @@ pub async fn scan(node: &Node, patterns: &[String], found: &mpsc::Sender<Scanned
                 }
             }
         };
-        tokio::time::sleep(pause).await;
+        let _gap_or_over = tokio::time::timeout(pause, gaps.next()).await;
     }
 }
 
@@ -65,8 +87,6 @@ struct Pass<'a> {
     started: Instant,
     calls: u32,
     in_calls: Duration,
-    /// How long the latest calls took.
-    lately: VecDeque<Duration>,
 }
 
 /// Why a pass did not come to its end.
@@ -87,7 +107,6 @@ impl<'a> Pass<'a> {
             started: Instant::now(),
             calls: 0,
             in_calls: Duration::ZERO,
-            lately: VecDeque::with_capacity(CALLS_COMPARED),
         }
     }
 
@@ -106,7 +125,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    async fn over(&mut self, patterns: &[String]) -> Result<(), Stopped> {
+    async fn over(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
         let size = self
             .node
             .observe(self.node.command_timeout(), |mut line| async move {
@@ -120,20 +139,16 @@ impl<'a> Pass<'a> {
             Err(missed) => return Err(Stopped::Missed(missed)),
         }
         // Several patterns in one go: the node answers with every name, and they are told apart here.
-        let pattern = match patterns {
-            [one] => Some(one.as_str()),
-            _ => None,
-        };
+        let pattern = wanted.patterns.only_one();
         let mut cursor = 0;
         loop {
             let mut names;
-            (cursor, names) = self.page(pattern, cursor).await?;
+            (cursor, names) = self.page(pattern, cursor, pace).await?;
             if pattern.is_none() {
-                names.retain(|name| {
-                    patterns
-                        .iter()
-                        .any(|pattern| glob::matches(pattern.as_bytes(), name))
-                });
+                names.retain(|name| wanted.patterns.any_matches(name));
+            }
+            if !wanted.ignore.is_empty() {
+                names.retain(|name| !wanted.ignore.any_matches(name));
             }
             self.hand_on(names).await?;
             if cursor == 0 {
@@ -147,13 +162,15 @@ impl<'a> Pass<'a> {
         &mut self,
         pattern: Option<&str>,
         cursor: u64,
+        pace: &mut Pace,
     ) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
         let began = Instant::now();
+        let count = pace.count();
         let call = self
             .node
             .observe(self.node.command_timeout(), |mut line| async move {
                 let mut scan = redis::cmd("SCAN");
-                scan.arg(cursor).arg("COUNT").arg(COUNT);
+                scan.arg(cursor).arg("COUNT").arg(count);
                 if let Some(pattern) = pattern {
                     scan.arg("MATCH").arg(pattern);
                 }
@@ -163,14 +180,10 @@ impl<'a> Pass<'a> {
         let took = began.elapsed();
         self.calls = self.calls.saturating_add(1);
         self.in_calls += took;
-        if self.lately.len() == CALLS_COMPARED {
-            self.lately.pop_front();
+        let pause = pace.pause_after(took, self.node.shortest_round_trip());
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
         }
-        self.lately.push_back(took);
-        // A far-away node is not a busy one: only what a call takes beyond the way there and back counts.
-        let quickest = self.lately.iter().min().copied().unwrap_or(took);
-        let at_the_node = quickest.saturating_sub(self.node.shortest_round_trip());
-        tokio::time::sleep((at_the_node * PAUSE_PER_CALL).max(SHORTEST_PAUSE)).await;
         Ok(page)
     }
 

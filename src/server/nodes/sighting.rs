@@ -16,6 +16,37 @@ pub struct Sighting {
     pub ttl: Ttl,
     /// When it was read, on our clock: the middle of the round trip.
     pub seen_at: Timestamp,
+    /// What stands beside it under names of its own, as far as its format needs to know.
+    pub companions: Vec<Companion>,
+}
+
+impl Sighting {
+    /// A key with nothing beside it.
+    pub fn alone(key: LockKey, value: Value, ttl: Ttl, seen_at: Timestamp) -> Self {
+        Self {
+            key,
+            value,
+            ttl,
+            seen_at,
+            companions: Vec::new(),
+        }
+    }
+
+    /// What stands beside it under this name.
+    pub fn companion(&self, key: &LockKey) -> Option<&Companion> {
+        self.companions.iter().find(|beside| beside.key == *key)
+    }
+}
+
+/// A key that belongs to a lock: its queue, its counter, the other half of it. Read a moment after the lock itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Companion {
+    /// The key.
+    pub key: LockKey,
+    /// What it holds.
+    pub value: Value,
+    /// How long it lives on.
+    pub ttl: Ttl,
 }
 
 /// What a key holds. Owner tokens stand in here: it is never logged, and its `Debug` shows shapes only.
@@ -25,7 +56,13 @@ pub enum Value {
     Text(Vec<u8>),
     /// A small hash: field and value, sorted by field.
     Hash(Vec<(Vec<u8>, Vec<u8>)>),
-    /// A string or hash too large to be a lock; not read.
+    /// A small set, sorted.
+    Set(Vec<Vec<u8>>),
+    /// A small sorted set: member and score, in its order.
+    SortedSet(Vec<(Vec<u8>, f64)>),
+    /// A small list, from its head.
+    List(Vec<Vec<u8>>),
+    /// Too large to be a lock; not read.
     TooLarge,
     /// Another type of key.
     Other {
@@ -39,6 +76,9 @@ impl std::fmt::Debug for Value {
         match self {
             Self::Text(bytes) => write!(f, "Text({} bytes)", bytes.len()),
             Self::Hash(fields) => write!(f, "Hash({} fields)", fields.len()),
+            Self::Set(members) => write!(f, "Set({} members)", members.len()),
+            Self::SortedSet(members) => write!(f, "SortedSet({} members)", members.len()),
+            Self::List(elements) => write!(f, "List({} elements)", elements.len()),
             Self::TooLarge => f.write_str("TooLarge"),
             Self::Other { type_name } => write!(f, "Other({type_name})"),
         }

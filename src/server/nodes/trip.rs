@@ -121,7 +121,7 @@ impl Trip {
 }
 
 /// Missing permission for a key or command, another type than expected: the other answers are as good as ever.
-fn is_about_one_key(error: &RedisError) -> bool {
+pub(super) fn is_about_one_key(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::NoPerm) => true,
         ErrorKind::Extension => error.code() == Some("WRONGTYPE"),

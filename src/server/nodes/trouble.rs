@@ -149,6 +149,9 @@ fn is_about_credentials(error: &RedisError) -> bool {
     })
 }
 
+/// How the words begin with which a server says that this user may not do something.
+pub const FORBIDDEN: &str = "NOPERM";
+
 /// More of a server's words than this helps nobody: protected mode explains itself on half a page.
 const MOST_WORDS: usize = 200;
 
@@ -165,12 +168,25 @@ fn words(error: &RedisError) -> String {
         .split(", with args beginning with")
         .next()
         .unwrap_or_default();
+    if let Some(safe) = forbidden_in_a_script(safe) {
+        return format!("{FORBIDDEN} {safe}");
+    }
     match (error.code(), safe.is_empty()) {
         (Some("ERR") | None, false) => safe.to_owned(),
         (Some(code), false) => format!("{code} {safe}"),
         (Some(code), true) => code.to_owned(),
         (None, true) => error.category().to_owned(),
     }
+}
+
+/// What this user may not do, said about a command in a script: Redis 7.0 and later ones have words of their own for it,
+/// and put the number of the script behind them.
+fn forbidden_in_a_script(detail: &str) -> Option<&str> {
+    let about = detail.strip_prefix("ACL failure in script: ").or_else(|| {
+        let is_it = detail.starts_with("The user executing the script can't ");
+        is_it.then_some(detail)
+    })?;
+    about.split(" script: ").next()
 }
 
 fn of_io(error: &RedisError) -> String {
@@ -236,6 +252,26 @@ mod tests {
             let trouble = Trouble::of(&server_says(line));
             assert_eq!(trouble.state, NodeState::Refused);
             assert!(trouble.reason.contains("node's URL"), "{}", trouble.reason);
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_is_told_alike_inside_and_outside_of_scripts() {
+        for (line, told) in [
+            (
+                &b"-NOPERM No permissions to access a key\r\n"[..],
+                "NOPERM No permissions to access a key",
+            ),
+            (
+                b"-ERR ACL failure in script: No permissions to access a key script: on @user_script:1.\r\n",
+                "NOPERM No permissions to access a key",
+            ),
+            (
+                b"-ERR The user executing the script can't run this command or subcommand script: 2cc47, on @user_script:1.\r\n",
+                "NOPERM The user executing the script can't run this command or subcommand",
+            ),
+        ] {
+            assert_eq!(Trouble::of(&server_says(line)).reason, told);
         }
     }
 

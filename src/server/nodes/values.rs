@@ -1,4 +1,4 @@
-//! Reads values, but never a large one: of a string the first bytes, of a hash only what is known to be small.
+//! Reads values, but never a large one: of a string the first bytes, of everything else only what is known to be small.
 
 use redis::aio::MultiplexedConnection;
 use redis::{RedisError, RedisResult};
@@ -9,14 +9,14 @@ use super::trip::{Questions, Trip};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 
-/// A hash with more fields than this is no lock.
-const MOST_FIELDS: u64 = 64;
+/// What has more fields, members or elements than this is no lock.
+const MOST_MEMBERS: u64 = 64;
 
-/// A hash that needs more memory than this is no lock.
+/// What needs more memory than this is no lock.
 const MOST_MEMORY: u64 = 16 * 1024;
 
-/// A hash of unknown size is read up to so many fields.
-const MOST_FIELDS_UNMEASURED: u64 = 8;
+/// Where the memory may not be asked for, so many members are read.
+const MOST_UNMEASURED: u64 = 8;
 
 /// What became of one key in a look.
 #[derive(Clone, Debug)]
@@ -40,26 +40,86 @@ impl Found {
     /// The sighting, if there is one.
     pub fn into_sighting(self, key: &LockKey) -> Option<Sighting> {
         match self {
-            Self::Seen { value, reading } => Some(Sighting {
-                key: key.clone(),
-                value,
-                ttl: reading.ttl,
-                seen_at: reading.at,
-            }),
+            Self::Seen { value, reading } => {
+                Some(Sighting::alone(key.clone(), value, reading.ttl, reading.at))
+            }
             Self::Gone | Self::Changed | Self::Refused(_) => None,
         }
     }
 }
 
-/// How a hash is read.
-enum Hash {
-    /// Stored in one piece: small by the server's own limits.
-    Small,
-    /// Its size is not known yet.
-    Unmeasured,
+/// What is made of several parts, and how each kind is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Hash,
+    Set,
+    SortedSet,
+    List,
 }
 
-/// Reads the values of strings and hashes, each together with its PTTL: the two belong to the same owner.
+impl Kind {
+    const ALL: [Self; 4] = [Self::Hash, Self::Set, Self::SortedSet, Self::List];
+
+    fn of(type_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == type_name)
+    }
+
+    /// As `TYPE` names it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hash => "hash",
+            Self::Set => "set",
+            Self::SortedSet => "zset",
+            Self::List => "list",
+        }
+    }
+
+    fn count(self) -> &'static str {
+        match self {
+            Self::Hash => "HLEN",
+            Self::Set => "SCARD",
+            Self::SortedSet => "ZCARD",
+            Self::List => "LLEN",
+        }
+    }
+
+    fn ask(self, questions: &mut Questions, key: &LockKey) {
+        match self {
+            Self::Hash => questions.ask(&["HGETALL"], key),
+            Self::Set => questions.ask(&["SMEMBERS"], key),
+            Self::SortedSet => {
+                questions.ask(&["ZRANGE"], key);
+                questions.with(&["0", "-1", "WITHSCORES"]);
+            }
+            Self::List => {
+                questions.ask(&["LRANGE"], key);
+                questions.with(&["0", "-1"]);
+            }
+        }
+    }
+
+    fn answer(self, trip: &mut Trip) -> RedisResult<RedisResult<Value>> {
+        Ok(match self {
+            Self::Hash => trip.answer::<Vec<(Vec<u8>, Vec<u8>)>>()?.map(|mut fields| {
+                fields.sort();
+                Value::Hash(fields)
+            }),
+            Self::Set => trip.answer::<Vec<Vec<u8>>>()?.map(|mut members| {
+                members.sort();
+                Value::Set(members)
+            }),
+            Self::SortedSet => trip.answer::<Vec<(Vec<u8>, f64)>>()?.map(Value::SortedSet),
+            Self::List => trip.answer::<Vec<Vec<u8>>>()?.map(Value::List),
+        })
+    }
+}
+
+/// Whether keys of this type are read at all.
+pub fn can_read(type_name: &str) -> bool {
+    type_name == "string" || Kind::of(type_name).is_some()
+}
+
+/// Reads values, each together with its PTTL: the two belong to the same owner.
 pub async fn read(
     connection: &mut MultiplexedConnection,
     clock: &Clock,
@@ -72,7 +132,7 @@ pub async fn read(
     }
     let mut questions = Questions::new(with_touch_clock);
     for (key, type_name) in wanted {
-        if *type_name == "hash" {
+        if Kind::of(type_name).is_some() {
             questions.ask(&["OBJECT", "ENCODING"], key);
         } else {
             questions.ask(&["GETRANGE"], key);
@@ -80,19 +140,17 @@ pub async fn read(
             questions.ask(&["PTTL"], key);
         }
     }
-    let mut hashes = Vec::new();
+    let (mut small, mut unmeasured) = (Vec::new(), Vec::new());
     let mut trip = questions.send(connection, clock).await?;
     for (i, (_, type_name)) in wanted.iter().enumerate() {
-        if *type_name == "hash" {
+        if let Some(kind) = Kind::of(type_name) {
             let encoding = trip.answer::<Option<String>>()?;
-            hashes.push((
-                i,
-                match encoding.ok().flatten().as_deref() {
-                    Some("listpack" | "ziplist") => Hash::Small,
-                    // A hash table, or no permission to ask.
-                    Some(_) | None => Hash::Unmeasured,
-                },
-            ));
+            match encoding.ok().flatten().as_deref() {
+                // Stored in one piece: small by the server's own limits.
+                Some("listpack" | "ziplist" | "intset") => small.push((i, kind)),
+                // Something larger, or no permission to ask.
+                Some(_) | None => unmeasured.push((i, kind)),
+            }
         } else {
             let value = trip.answer::<Vec<u8>>()?.map(|bytes| {
                 if bytes.len() > LONGEST_VALUE {
@@ -105,69 +163,56 @@ pub async fn read(
         }
     }
 
-    let small: Vec<usize> = hashes
-        .iter()
-        .filter(|(_, hash)| matches!(hash, Hash::Small))
-        .map(|(i, _)| *i)
-        .collect();
-    let unmeasured = hashes
-        .into_iter()
-        .filter(|(_, hash)| matches!(hash, Hash::Unmeasured))
-        .map(|(i, _)| i)
-        .collect();
     let measured = measure(connection, clock, wanted, unmeasured, &mut found).await?;
-    let to_read: Vec<usize> = small.into_iter().chain(measured).collect();
+    let to_read: Vec<(usize, Kind)> = small.into_iter().chain(measured).collect();
     let mut questions = Questions::new(with_touch_clock && !to_read.is_empty());
-    for &i in &to_read {
-        questions.ask(&["HGETALL"], wanted[i].0);
+    for &(i, kind) in &to_read {
+        kind.ask(&mut questions, wanted[i].0);
         questions.ask(&["PTTL"], wanted[i].0);
     }
     let mut trip = questions.send(connection, clock).await?;
-    for i in to_read {
-        let value = trip.answer::<Vec<(Vec<u8>, Vec<u8>)>>()?.map(|mut fields| {
-            fields.sort();
-            Value::Hash(fields)
-        });
-        found[i] = seen(value, "hash", &mut trip)?;
+    for (i, kind) in to_read {
+        let value = kind.answer(&mut trip)?;
+        found[i] = seen(value, kind.name(), &mut trip)?;
     }
     Ok(found)
 }
 
-/// Which of these hashes are small enough to be read. The others are found to be too large, or gone.
+/// Which of these are small enough to be read. The others are found to be too large, or gone.
 async fn measure(
     connection: &mut MultiplexedConnection,
     clock: &Clock,
     wanted: &[(&LockKey, &str)],
-    hashes: Vec<usize>,
+    unmeasured: Vec<(usize, Kind)>,
     found: &mut [Found],
-) -> RedisResult<Vec<usize>> {
+) -> RedisResult<Vec<(usize, Kind)>> {
     let mut questions = Questions::new(false);
-    for &i in &hashes {
-        questions.ask(&["HLEN"], wanted[i].0);
+    for &(i, kind) in &unmeasured {
+        questions.ask(&[kind.count()], wanted[i].0);
         questions.ask(&["MEMORY", "USAGE"], wanted[i].0);
         questions.ask(&["PTTL"], wanted[i].0);
     }
     let mut trip = questions.send(connection, clock).await?;
     let mut small = Vec::new();
-    for i in hashes {
-        let (fields, memory) = (trip.answer::<u64>()?, trip.answer::<Option<u64>>()?);
-        let is_small = |fields: u64| match memory {
-            Ok(memory) => fields <= MOST_FIELDS && memory.unwrap_or(0) <= MOST_MEMORY,
-            // Not permitted: a few fields are a risk worth taking, Redisson's locks have one.
-            Err(_) => fields <= MOST_FIELDS_UNMEASURED,
+    for (i, kind) in unmeasured {
+        let (members, memory) = (trip.answer::<u64>()?, trip.answer::<Option<u64>>()?);
+        let is_small = |members: u64| match memory {
+            Ok(memory) => members <= MOST_MEMBERS && memory.unwrap_or(0) <= MOST_MEMORY,
+            // Not permitted: a few members are a risk worth taking, most locks have one.
+            Err(_) => members <= MOST_UNMEASURED,
         };
-        let measured = fields.map(|fields| {
-            if is_small(fields) {
+        let measured = members.map(|members| {
+            if is_small(members) {
                 Value::Hash(Vec::new())
             } else {
                 Value::TooLarge
             }
         });
-        match seen(measured, "hash", &mut trip)? {
+        match seen(measured, kind.name(), &mut trip)? {
             Found::Seen {
                 value: Value::Hash(_),
                 ..
-            } => small.push(i),
+            } => small.push((i, kind)),
             otherwise => found[i] = otherwise,
         }
     }

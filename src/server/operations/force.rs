@@ -2,22 +2,44 @@
 
 use super::act::{impossible, refused, released};
 use super::{Operations, check_key};
-use crate::domain::{ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released};
-use crate::server::locking;
+use crate::domain::{
+    ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold,
+};
 use crate::server::locking::keep::{Kept, Loss};
+use crate::server::locking::{self, Condemned, Refusal};
 
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
 
+/// What somebody asks for who wants another one's lock released.
+#[derive(Clone, Copy, Debug)]
+pub struct ForceRelease<'a> {
+    /// The owner that was seen.
+    pub fingerprint: &'a Fingerprint,
+    /// Its hold, as far as that is told.
+    pub seen: SeenHold,
+    /// Why the lock is broken.
+    pub reason: &'a str,
+    /// The lock's name once more, where that is asked for.
+    pub confirm: Option<&'a str>,
+}
+
 impl Operations {
     /// Releases somebody else's lock, if its owner is still the one that was seen.
+    ///
+    /// Asked for by name in production, and everywhere where a release of that format does harm: which one it is, the nodes
+    /// tell.
     pub async fn force_release(
         &self,
         id: &LockId,
-        fingerprint: &Fingerprint,
-        reason: &str,
-        confirm: Option<&str>,
+        request: ForceRelease<'_>,
     ) -> Result<Released, Fault> {
+        let ForceRelease {
+            fingerprint,
+            seen,
+            reason,
+            confirm,
+        } = request;
         let group = self.group_to_act_on(&id.group)?;
         check_key(&id.key)?;
         let reason = reason.trim();
@@ -33,26 +55,43 @@ impl Operations {
                 format!("is longer than {LONGEST_REASON} characters"),
             ));
         }
+        let is_confirmed = confirm == Some(&*id.key.text());
         match group.config.environment {
-            Environment::Production if confirm != Some(&*id.key.text()) => {
+            Environment::Production if !is_confirmed => {
                 return Err(Fault::ConfirmRequired {
                     key: id.key.clone(),
+                    why: "this group is production".into(),
                 });
             }
             Environment::Production | Environment::Staging | Environment::Development => {}
         }
+        if self.was_acquired_again(id, fingerprint, seen) {
+            let fault = Fault::HoldChanged { nodes: Vec::new() };
+            refused("force-release", id, &fault);
+            return Err(fault);
+        }
         // Written before the act, so that an act which kills us is still in the log.
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, "begins");
-        let kept = self.kept.get(id, fingerprint);
+        let kept = self.kept.seen_as(id, fingerprint);
         let paused = kept.as_ref().map(Kept::pause);
-        let forced = locking::force_release(&group, &id.key, fingerprint).await;
+        let condemned = Condemned {
+            key: &id.key,
+            fingerprint,
+            seen,
+            harm_accepted: is_confirmed,
+        };
+        let forced = locking::force_release(&group, condemned).await;
         let at = self.index().now();
+        let forced = forced
+            .map_err(|refusal| fault_of(refusal, id))
+            .inspect_err(|fault| refused("force-release", id, fault))?;
         let other = |nodes| Fault::OwnerChanged {
             owner: forced.owner_now.clone(),
             nodes,
         };
         let end = released(&group, &forced.nodes, other);
         if end.is_ok() {
+            self.index().forced(id, fingerprint).await;
             if let Some(kept) = kept {
                 kept.lose(Loss::Forced);
             }
@@ -70,6 +109,35 @@ impl Operations {
             seen_after,
         })
     }
+
+    /// Whether the board knows that this owner let the lock go since somebody saw it, and has it again.
+    fn was_acquired_again(&self, id: &LockId, fingerprint: &Fingerprint, seen: SeenHold) -> bool {
+        let Some(since) = seen.acquired_at else {
+            return false;
+        };
+        self.index().stream().read(|board| {
+            let mut lock = board.locks.get(id).into_iter();
+            lock.any(|lock| lock.was_acquired_again(fingerprint, since))
+        })
+    }
+}
+
+fn fault_of(refusal: Refusal, id: &LockId) -> Fault {
+    let key = id.key.clone();
+    match refusal {
+        Refusal::OnlyPossible => Fault::PossibleLock { key },
+        Refusal::NotReleasable(format) => Fault::NotReleasable {
+            why: format.why_not_releasable().unwrap_or_default().into(),
+        },
+        Refusal::Harmful(format) => Fault::ConfirmRequired {
+            key,
+            why: format!(
+                "{} ({format}: {})",
+                format.harm().unwrap_or_default(),
+                format.after_release()
+            ),
+        },
+    }
 }
 
 /// What happened on each node, for the log.
@@ -84,6 +152,7 @@ fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
                 ActOutcome::Holds { .. } => "holds",
                 ActOutcome::NotHeld => "not-held",
                 ActOutcome::OtherOwner { .. } => "other-owner",
+                ActOutcome::AnotherHold => "another-hold",
                 ActOutcome::Pending => "pending",
                 ActOutcome::Failed { .. } => "failed",
             };

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::act::refused;
 use super::{AcquireRequest, Acquired, Operations};
-use crate::domain::{Change, Fault, Fingerprint, Format, LockId, NodeAct};
+use crate::domain::{Change, Fault, Fingerprint, LockId, NodeAct};
 use crate::server::index::Index;
 use crate::server::locking::keep::{Ended, Hold, Kept, Pause, keep};
 use crate::server::locking::pace::Limits;
@@ -68,22 +68,31 @@ impl KeptLocks {
     }
 
     /// The lock, if it is being kept for this owner.
-    pub(super) fn get(&self, id: &LockId, owner: &Fingerprint) -> Option<Arc<Kept>> {
+    pub(super) fn get(&self, id: &LockId, token: &Token) -> Option<Arc<Kept>> {
         let locks = self.locks();
         if locks.is_empty() {
             return None;
         }
-        let found = locks.get(&(id.clone(), owner.clone()))?;
+        let found = locks.get(&(id.clone(), Layout::name_of_hold(token)))?;
         found.kept.is_going_on().then(|| Arc::clone(&found.kept))
     }
 
+    /// The lock, if it is being kept for the owner that everybody sees.
+    pub(super) fn seen_as(&self, id: &LockId, owner: &Fingerprint) -> Option<Arc<Kept>> {
+        let locks = self.locks();
+        let mut holds = locks.iter().filter(|((known, _), _)| known == id);
+        let found = holds.find(|(_, found)| found.kept.now().owner == *owner);
+        let kept = found.map(|(_, found)| Arc::clone(&found.kept));
+        kept.filter(|kept| kept.is_going_on())
+    }
+
     /// Before its owner releases it: it is kept no longer. One that has to be released more often is kept on afterwards.
-    pub(super) fn let_go(&self, id: &LockId, owner: &Fingerprint) -> Option<Pause> {
+    pub(super) fn let_go(&self, id: &LockId, token: &Token) -> Option<Pause> {
         let mut locks = self.locks();
         if locks.is_empty() {
             return None;
         }
-        let name = (id.clone(), owner.clone());
+        let name = (id.clone(), Layout::name_of_hold(token));
         let found = locks.get_mut(&name)?;
         found.times -= 1;
         if found.times > 0 {
@@ -106,9 +115,10 @@ impl KeptLocks {
         if let Some(found) = locks.get_mut(name)
             && found.kept.is_going_on()
         {
-            found.times += u32::from(counts_entries(won.request.format));
+            found.times += u32::from(won.request.format.counts_entries());
             let (ttl, nodes) = (won.want.ttl, won.nodes.to_vec());
-            found.kept.extended(ttl, won.validity, nodes);
+            let owner = won.want.token.fingerprint();
+            found.kept.extended(ttl, won.validity, nodes, owner);
             return None;
         }
         let place = place?;
@@ -133,20 +143,6 @@ impl KeptLocks {
     fn locks(&self) -> MutexGuard<'_, HashMap<Name, Entered>> {
         // Only ever changed by whole entries, so a panic elsewhere left it sound.
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether a lock of this format that its owner acquires again has to be released again.
-fn counts_entries(format: Format) -> bool {
-    match format {
-        Format::Redisson | Format::RedissonFair => true,
-        Format::Plain
-        | Format::RedisPy
-        | Format::NodeRedlock
-        | Format::Redsync
-        | Format::Rslock
-        | Format::ShedLock
-        | Format::LegacyTimestamp => false,
     }
 }
 
@@ -192,9 +188,9 @@ impl Operations {
         &self,
         id: &LockId,
         request: &AcquireRequest,
-        owner: &Fingerprint,
+        token: &Token,
     ) -> Result<Option<Place>, Fault> {
-        if !request.auto_renew || self.kept.get(id, owner).is_some() {
+        if !request.auto_renew || self.kept.get(id, token).is_some() {
             return Ok(None);
         }
         let place = self.kept.place();
@@ -203,8 +199,8 @@ impl Operations {
             .inspect_err(|fault| refused("acquire", id, fault))
     }
 
-    /// Keeps a lock that was just acquired for somebody in this process, who holds the handle. Only they are told of its
-    /// loss; without a renewal they are told `ahead` of the moment when its validity ends.
+    /// Keeps a lock that was just acquired for somebody in this process, for as long as they hold the handle. Only they are
+    /// told of its loss; without a renewal they are told `ahead` of the moment when its validity ends.
     pub fn keep_here(
         &self,
         id: &LockId,
@@ -219,7 +215,7 @@ impl Operations {
             ttl,
             validity: Duration::from_millis(acquired.validity_ms),
             nodes: acquired.nodes.clone(),
-            limits: Limits::of(&group.config.locking),
+            limits: Limits::NONE,
             ahead,
         };
         Ok(keep(group, hold))
@@ -236,12 +232,12 @@ impl Operations {
             return;
         };
         let (locks, index, label) = (self.kept.clone(), self.index().clone(), won.label());
-        let owner = won.want.token.fingerprint();
         tokio::spawn(async move {
             let ended = kept.ended().await;
             locks.forget(&name, &kept);
             drop(place);
             if let Ended::Lost(loss) = ended {
+                let owner = kept.now().owner;
                 tell_lost(&index, (name.0, owner), label, loss.to_string()).await;
             }
         });

@@ -1,10 +1,12 @@
 //! Listing: filter, order, page.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Operations;
-use crate::domain::{Fault, Filter, Lock, Order, Rank, Sort, Timestamp};
+use crate::domain::{Fault, Filter, Lock, Order, Rank, Sort, Timestamp, View};
 
 /// Which locks, in which order, which page.
 #[derive(Clone, Debug)]
@@ -25,7 +27,8 @@ pub struct ListQuery {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Listing {
     /// The locks of this page.
-    pub locks: Vec<Lock>,
+    #[schema(value_type = Vec<Lock>)]
+    pub locks: Vec<Arc<Lock>>,
     /// How many pass the filter on all pages together.
     pub total: u32,
     /// Hand it back for the next page; null on the last one.
@@ -45,26 +48,19 @@ impl Operations {
             self.group(group)?;
         }
         let after = query.cursor.as_deref().map(read_cursor).transpose()?;
-        let mut found: Vec<(Rank, Lock)> = self.index().stream().read(|board| {
-            let wanted = board
-                .locks
-                .values()
-                .filter(|lock| query.filter.matches(lock));
-            wanted
-                .map(|lock| (query.sort.rank(lock), lock.clone()))
-                .collect()
-        });
-        found.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
-        let total = super::count(found.len());
-        let first = after.map_or(0, |after| {
-            found.partition_point(|(rank, _)| query.order.compare(rank, &after).is_le())
-        });
-        let rest = found.len() - first;
-        let page: Vec<(Rank, Lock)> = found.into_iter().skip(first).take(query.limit).collect();
+        let view = View {
+            filter: query.filter.clone(),
+            sort: query.sort,
+            order: query.order,
+            limit: query.limit,
+        };
+        let stream = self.index().stream();
+        let page = stream.read(|board| view.of(board, after.as_ref()));
         let next_cursor = page
+            .locks
             .last()
-            .filter(|_| rest > page.len())
-            .map(|(rank, _)| write_cursor(rank));
+            .filter(|_| page.rest > super::count(page.locks.len()))
+            .map(|lock| write_cursor(&query.sort.rank(lock)));
         let mut groups = self.groups();
         groups.retain(|view| {
             query
@@ -75,8 +71,8 @@ impl Operations {
         });
         let (nodes_reached, nodes_total) = Self::reach(&groups);
         Ok(Listing {
-            locks: page.into_iter().map(|(_, lock)| lock).collect(),
-            total,
+            total: page.total,
+            locks: page.locks,
             next_cursor,
             observed_at: self.index().now(),
             nodes_reached,
@@ -86,12 +82,12 @@ impl Operations {
 }
 
 /// A cursor is the place of the last lock of a page, so that it holds when locks come and go. Hex keeps it opaque and URL-safe.
-fn write_cursor(rank: &Rank) -> String {
+fn write_cursor(rank: &Rank<'_>) -> String {
     let json = serde_json::to_vec(rank).expect("a rank has no maps with odd keys");
     json.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn read_cursor(text: &str) -> Result<Rank, Fault> {
+fn read_cursor(text: &str) -> Result<Rank<'static>, Fault> {
     let wrong = || Fault::BadRequest {
         detail: "`cursor` is not one that was handed out here".into(),
     };

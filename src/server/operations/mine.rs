@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::act::check_typed_key;
+use super::acquire::check_typed_key;
 use super::{AcquireRequest, Operations, millis};
 use crate::domain::{Fault, LockId, Mine, Released};
+use crate::server::locking::Token;
 use crate::server::locking::keep::{Ended, Keeping, Kept};
-use crate::server::locking::{Layout, Token};
 
 /// An expired lock stays listed for this long, so that its owner sees what became of it.
 const REMEMBER_EXPIRED: Duration = Duration::from_mins(10);
@@ -39,6 +39,7 @@ impl Hold {
 
 /// What keeping has made of it.
 fn stands(mine: &mut Mine, keeping: Keeping) {
+    mine.fingerprint = keeping.owner.clone();
     mine.auto_renew = keeping.is_renewed();
     mine.extensions += keeping.extensions();
     mine.ttl_ms = millis(keeping.ttl());
@@ -91,7 +92,7 @@ impl Operations {
         let acquired = self.acquire(&id, request).await?;
         let token = Token::from_bytes(acquired.token.as_bytes());
         let hold = Hold {
-            kept: self.kept.get(&id, &Layout::name_of_hold(&token)),
+            kept: self.kept.get(&id, &token),
             mine: Mine {
                 id: id.clone(),
                 fingerprint: acquired.fingerprint,

@@ -1,11 +1,15 @@
 //! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
 
+mod acquire;
 mod act;
 mod force;
+mod history;
 pub mod idempotency;
 mod kept;
 mod list;
 mod mine;
+mod sample;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,15 +17,21 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 
-pub use act::{AcquireRequest, Acquired, Extended};
+pub use acquire::{AcquireRequest, Acquired};
+pub use act::Extended;
+pub use force::ForceRelease;
+pub use history::Inspected;
 pub use list::{ListQuery, Listing};
 
-use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot};
-use crate::server::index::Index;
+pub use crate::server::locking::keep::{Kept, Loss};
+
+use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot, View};
+use crate::server::index::{Index, Watched};
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
 use kept::KeptLocks;
 use mine::Held;
+use waits::Told;
 
 /// Every verb that pages, API and command line share.
 pub struct Operations {
@@ -31,6 +41,9 @@ pub struct Operations {
     kept: KeptLocks,
     /// Who waits for which lock, by group.
     queues: Arc<BTreeMap<String, Queues>>,
+    /// Held while a sample is taken.
+    sampling: tokio::sync::Mutex<()>,
+    told: Told,
 }
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
@@ -45,12 +58,15 @@ impl Operations {
         let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
         let queues = Arc::new(groups.iter().map(name).collect());
         tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
+        let names = groups.iter().map(|group| group.config.name.as_str());
         Self {
+            told: Told::of(names),
             queues,
             groups,
             index,
             held: Held::default(),
             kept: KeptLocks::default(),
+            sampling: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -68,9 +84,10 @@ impl Operations {
         views
     }
 
-    /// The whole board, for a page that starts watching.
-    pub fn board(&self) -> Snapshot {
-        self.index.stream().snapshot(None, self.index.now()).1
+    /// A part of the board and these locks besides, for a page that starts watching.
+    pub fn board(&self, view: View, also: Vec<LockId>) -> Snapshot {
+        let mut watched = Watched::new(view, also);
+        watched.snapshot(self.index.stream(), self.index.now()).0
     }
 
     /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked.

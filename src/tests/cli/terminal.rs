@@ -1,4 +1,7 @@
 //! `run` in a terminal: Ctrl-C, Ctrl-Z, and a command that asks questions.
+//!
+//! The commands are bash's, because dash starts programs by `vfork`: stopped between that and `exec`, the child holds up its
+//! parent, which never counts as stopped, whichever shell is above it.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -99,7 +102,7 @@ async fn ctrl_c_reaches_the_command_once() {
     let script = "trap 'n=$((n+1)); echo in''t $n' INT; echo o''n; while [ ! -e end ]; do sleep 0.01; done; echo al''l $n";
     typist
         .run(&format!(
-            "-- sh -c \"{}\"; echo statu''s $?",
+            "-- bash -c \"{}\"; echo statu''s $?",
             script.replace('$', "\\$")
         ))
         .await;
@@ -123,7 +126,7 @@ async fn ctrl_z_stops_everything_and_fg_goes_on() {
         let quoted = ticking.replace('$', "\\$");
         typist
             .run(&format!(
-                "-- sh -c \"{quoted}\"{pipe}; echo statu''s ${{PIPESTATUS[0]}}"
+                "-- bash -c \"{quoted}\"{pipe}; echo statu''s ${{PIPESTATUS[0]}}"
             ))
             .await;
         typist.sees("tick 2\r\n").await;
@@ -148,7 +151,7 @@ async fn a_command_that_was_stopped_for_longer_than_its_lease_does_not_go_on() {
     let shell = Shell::on(&nodes);
     let mut typist = Typist::sit_down(&shell, &nodes).await;
     typist
-        .run("--ttl 3s --wait 9s -- sh -c \"trap '' TERM; echo o''n; sleep 0.2; while :; do : > moved; sleep 0.01; done\"")
+        .run("--ttl 3s --wait 9s -- bash -c \"trap '' TERM; echo o''n; sleep 0.2; while :; do : > moved; sleep 0.01; done\"")
         .await;
     typist.sees("on\r\n").await;
     eventually_is("it works", async || shell.path("moved").exists()).await;
@@ -173,7 +176,7 @@ async fn a_command_may_ask_questions_also_in_a_pipeline() {
     for (script, pipe) in [("read x", ""), ("read x </dev/tty", " | cat")] {
         typist
             .run(&format!(
-                "-- sh -c \"echo as''k; {script}; echo go''t \\$x\"{pipe}"
+                "-- bash -c \"echo as''k; {script}; echo go''t \\$x\"{pipe}"
             ))
             .await;
         typist.sees("ask\r\n").await;

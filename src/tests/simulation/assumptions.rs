@@ -26,21 +26,23 @@ pub enum Broken {
     ClocksBehind,
     /// A try goes on with the token of a try that failed.
     SameToken,
-    /// One owner asks for leases of different lengths.
-    MixedLeases,
-    /// A program that has not seen a node before it restarted empty takes part at once.
+    /// Asking again for a lock that one has sets its lease, also to less than what is left.
+    LeasesAreSet,
+    /// A program starts at once after so many nodes restarted empty that no majority is older.
     Newcomers,
+    /// A program that meets a node for the first time does not look since when it runs.
+    Strangers,
     /// A token that was released, or whose acquire failed, is brought along again.
     BroughtAgain,
     /// An owner whose lock was not valid any more extends it, and relies on its fencing token.
     ExtendsTooLate,
-    /// The wall clock of a client that waits for a node after its restart is set forward.
+    /// How long a node that restarted is left out is measured with the wall clock.
     WaitCutShort,
 }
 
 impl Broken {
     /// All of them.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::ClocksJump,
         Self::NoDelayedRestart,
         Self::NoDrift,
@@ -49,8 +51,9 @@ impl Broken {
         Self::NoRaise,
         Self::ClocksBehind,
         Self::SameToken,
-        Self::MixedLeases,
+        Self::LeasesAreSet,
         Self::Newcomers,
+        Self::Strangers,
         Self::BroughtAgain,
         Self::ExtendsTooLate,
         Self::WaitCutShort,
@@ -65,16 +68,18 @@ impl Broken {
     /// The kind of schedule in which it shows.
     pub fn kind(self) -> Kind {
         match self {
-            Self::NoDelayedRestart | Self::Newcomers | Self::ClocksBehind | Self::WaitCutShort => {
-                Kind::Forgetful
-            }
+            Self::NoDelayedRestart
+            | Self::Newcomers
+            | Self::Strangers
+            | Self::ClocksBehind
+            | Self::WaitCutShort => Kind::Forgetful,
             Self::ClocksJump
             | Self::NoDrift
             | Self::HalfIsEnough
             | Self::CarelessRelease
             | Self::NoRaise
             | Self::SameToken
-            | Self::MixedLeases
+            | Self::LeasesAreSet
             | Self::BroughtAgain
             | Self::ExtendsTooLate => Kind::Wild,
         }
@@ -84,7 +89,6 @@ impl Broken {
 impl Plan {
     /// Makes what would go wrong likely, within the assumptions.
     pub fn aim(&mut self, dice: &mut Dice, aim: Broken) {
-        let nodes = self.nodes();
         match aim {
             Broken::NoDrift => {
                 self.habits.oversleeps = 500;
@@ -118,18 +122,35 @@ impl Plan {
                     self.habits.oversleeps = 500;
                 }
             }
-            Broken::MixedLeases => {
+            Broken::LeasesAreSet => {
                 self.habits.extends = 700;
+                self.habits.mixes = 500;
                 self.habits.oversleeps = 300;
             }
-            Broken::NoDelayedRestart
-            | Broken::Newcomers
-            | Broken::WaitCutShort
-            | Broken::HalfIsEnough => {}
+            Broken::Strangers => {
+                self.network.lost = 150;
+                self.node_clocks.truncate(3);
+            }
+            Broken::WaitCutShort => {
+                self.locking.fencing = false;
+                for client in 0..self.client_clocks.len() {
+                    let at = dice.between(0, 4 * self.longest());
+                    let by = i64::try_from(3 * self.longest()).unwrap();
+                    self.mischief.push((at, Mischief::SetWall { client, by }));
+                }
+            }
+            Broken::NoDelayedRestart | Broken::Newcomers | Broken::HalfIsEnough => {}
         }
         if aim.kind() == Kind::Forgetful {
+            let nodes = self.nodes();
             self.keeps_every_write = vec![false; nodes];
-            for node in 0..nodes {
+            let minority = (nodes - 1) / 2;
+            let crashes = if aim == Broken::Strangers {
+                minority
+            } else {
+                nodes
+            };
+            for node in 0..crashes {
                 let down_for = dice.between(MS, 20 * MS);
                 let keeps = Keeps::Nothing;
                 let at = dice.between(0, 4 * self.longest());
@@ -139,6 +160,9 @@ impl Plan {
                     keeps,
                 };
                 self.mischief.push((at, crash));
+                if aim == Broken::Strangers {
+                    self.start_again(dice, at);
+                }
             }
         }
     }
@@ -167,33 +191,27 @@ impl Plan {
                     clock.off = dice.around(60_000_000);
                 }
             }
-            Broken::Newcomers => {
-                for client in 0..self.client_clocks.len() {
-                    let at = dice.between(0, 4 * longest);
-                    self.mischief.push((
-                        at,
-                        Mischief::Kill {
-                            client,
-                            down_for: MS,
-                        },
-                    ));
-                }
-            }
-            Broken::WaitCutShort => {
-                for client in 0..self.client_clocks.len() {
-                    let at = dice.between(0, 4 * longest);
-                    let by = i64::try_from(3 * longest).unwrap();
-                    self.mischief.push((at, Mischief::SetWall { client, by }));
-                }
-            }
+            Broken::Newcomers => self.start_again(dice, 0),
             // What clients and nodes leave out.
             Broken::HalfIsEnough
             | Broken::CarelessRelease
             | Broken::NoRaise
             | Broken::SameToken
-            | Broken::MixedLeases
+            | Broken::LeasesAreSet
+            | Broken::Strangers
+            | Broken::WaitCutShort
             | Broken::BroughtAgain
             | Broken::ExtendsTooLate => {}
+        }
+    }
+
+    /// All clients end some time later, and others take their places.
+    fn start_again(&mut self, dice: &mut Dice, from: u64) {
+        for client in 0..self.client_clocks.len() {
+            let at = from + dice.between(0, 4 * self.longest());
+            let down_for = MS;
+            self.mischief
+                .push((at, Mischief::Kill { client, down_for }));
         }
     }
 }

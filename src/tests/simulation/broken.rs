@@ -87,13 +87,18 @@ fn a_try_with_a_token_that_is_still_being_released() {
 }
 
 #[test]
-fn leases_of_different_lengths_by_one_owner() {
-    is_found(Broken::MixedLeases, overlap);
+fn a_lease_that_becomes_shorter_when_its_owner_asks_again() {
+    is_found(Broken::LeasesAreSet, overlap);
 }
 
 #[test]
-fn a_program_that_does_not_know_that_a_node_restarted() {
+fn a_program_that_starts_when_too_many_nodes_restarted_lately() {
     is_found(Broken::Newcomers, overlap);
+}
+
+#[test]
+fn a_program_that_does_not_look_since_when_nodes_run() {
+    is_found(Broken::Strangers, overlap);
 }
 
 #[test]
@@ -107,6 +112,6 @@ fn a_fencing_token_that_is_relied_on_after_the_lock_was_lost_and_extended() {
 }
 
 #[test]
-fn a_wall_clock_that_is_set_forward_while_a_node_is_left_out() {
+fn a_wall_clock_by_which_a_node_is_left_out() {
     is_found(Broken::WaitCutShort, overlap);
 }

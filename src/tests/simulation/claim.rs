@@ -137,6 +137,7 @@ impl<'a> Claim<'a> {
             token: Rc::clone(&self.want.token),
             ttl_ms: i64::try_from(self.want.ttl_ms).unwrap(),
             fence: proposed.map(|proposed| (proposed, remembered_ms)),
+            lease: me.plan.lease(),
         });
         for node in 0..me.nodes() {
             me.breathe().await;

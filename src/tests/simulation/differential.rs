@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, RedisResult};
 
 use super::dice::Dice;
-use super::node::{Bytes, Call, Kept, Keys, Name, Reply};
+use super::node::{Bytes, Call, Kept, Keys, Lease, Name, Reply};
 use crate::support::redis_nodes::RedisNodes;
 
 /// How many sequences of commands are tried, and how many commands each has.
@@ -78,7 +78,7 @@ fn a_step(dice: &mut Dice) -> Step {
     } else {
         Name::Fence(lock)
     };
-    let careless = false;
+    let (careless, lease) = (false, Lease::Grows);
     match dice.place(16) {
         0..5 => {
             let fence = dice.happens(850).then_some((number, remembered_ms));
@@ -87,6 +87,7 @@ fn a_step(dice: &mut Dice) -> Step {
                 token,
                 ttl_ms,
                 fence,
+                lease,
             })
         }
         5..7 => Step::Call(Call::Raise {
@@ -99,6 +100,7 @@ fn a_step(dice: &mut Dice) -> Step {
             lock,
             token,
             ttl_ms,
+            lease,
         }),
         9..11 => Step::Call(Call::Release {
             lock,

@@ -1,8 +1,11 @@
 //! What goes wrong: nodes that end and come back, clocks that are set, programs that die.
 
+use lockkeeper::domain::quorum;
+
 use super::assumptions::Broken;
 use super::checker::ms;
 use super::counts::Seen;
+use super::network::Server;
 use super::node::Keys;
 use super::schedule::{Keeps, Mischief};
 use super::story::live;
@@ -11,7 +14,9 @@ use super::world::{Event, World, letter};
 impl World {
     /// A node is back.
     pub fn node_up(&mut self, node: usize) {
-        self.servers[node].is_up = true;
+        let server = &mut self.servers[node];
+        server.is_up = true;
+        server.started = server.clock.wall_us(self.now);
         if !self.plan.keeps_every_write[node] {
             self.servers[node].forgot = Some(self.now);
         }
@@ -86,18 +91,28 @@ impl World {
         }
     }
 
-    /// Another program starts where one ended. It has not seen the nodes before: so it must not start while one is down
-    /// that forgets, or so soon after one came back that somebody may rely on what was forgotten.
+    /// Another program starts where one ended. It has not seen the nodes before: so it must not start when it could not tell
+    /// a node that forgot what somebody relies on, or that is down and will have forgotten it, from one of a new group.
     pub fn reborn(&mut self, client: usize) {
         let longest =
             u64::try_from(self.plan.locking.longest_lease.as_micros()).unwrap() * 101 / 100;
         let now = self.now;
-        let is_too_early = self.servers.iter().enumerate().any(|(node, server)| {
-            let is_down = !server.is_up && !self.plan.keeps_every_write[node];
+        let keeps = &self.plan.keeps_every_write;
+        let forgets = |(node, server): (usize, &Server)| {
+            let is_down = !server.is_up && !keeps[node];
             is_down || server.forgot.is_some_and(|at| at + longest > now)
-        });
+        };
+        let servers = || self.servers.iter().enumerate();
+        let is_old = |server: &Server| server.is_up && server.life == 0;
+        let old = servers().filter(|(_, server)| is_old(server)).count();
+        let remember = servers().filter(|(node, server)| is_old(server) || keeps[*node]);
+        let can_tell = old > 0 && remember.count() >= quorum::majority(self.servers.len());
+        let is_too_early = !can_tell && servers().any(forgets);
         if is_too_early && !self.plan.breaks(Broken::Newcomers) {
             return self.after(longest / 4, Event::Reborn { client });
+        }
+        if can_tell && servers().any(forgets) {
+            self.counts.saw(Seen::Newcomer);
         }
         self.note(|_| format!("client {client} starts again, {}", ms(now)));
         self.connect(client);

@@ -14,13 +14,14 @@
 //!   (half of it each), and nodes' clocks are set forward by at most 2 ms. They may be set back; leases then last longer.
 //!   How far clocks are apart does not matter.
 //! - A node that does not put every write on its disk comes back with nothing, or with what it had a while ago; whoever
-//!   uses it then knows that it restarted, because it had seen the node before, and leaves it out until the longest lease
-//!   is over. A program that has not seen the node starts a longest lease later. Meanwhile nobody's wall clock is set.
+//!   has seen it before knows that it restarted, and leaves it out until the longest lease is over, whatever is done to
+//!   wall clocks. A program that starts meanwhile knows by how long the nodes have been running. Only when so many
+//!   restarted that no majority is older or keeps every write, it has to start a longest lease later.
 //! - Messages arrive at any time, in any order, after their sender has given up, or not at all; but not after the server
 //!   they were sent to has restarted, as a connection ends with it. All but releases may arrive twice, though on one
 //!   connection nothing does and nothing is sent twice.
-//! - One owner asks for leases of one length. A token that is brought along is used by one program at a time, and not again
-//!   after it was released or its acquire failed.
+//! - A token that is brought along is used by one program at a time, and not again after it was released or its acquire
+//!   failed. Its owner may ask for a shorter lease than it has: what it was promised before stays true.
 //! - For fencing tokens: nodes remember how far they counted, or the proposer's clock is ahead of what was given before.
 //!   An owner that extends after its validity is over does not go by its fencing token any more.
 //!

@@ -2,11 +2,14 @@
 //! server they led to.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use lockkeeper::server::nodes::health::{Facts, Health, Vitals};
+use lockkeeper::server::nodes::restart::{self, Past, Rules};
 use lockkeeper::server::nodes::trouble::{Missed, Trouble};
 
+use super::assumptions::Broken;
 use super::clock::{Clock, Moment};
 use super::counts::Seen;
 use super::node::{Call, Keys, Reply};
@@ -19,6 +22,8 @@ pub struct Server {
     pub saved: Keys,
     /// How often it was started; a connection leads to one life of it.
     pub life: u32,
+    /// When that life began, in microseconds of its own wall clock.
+    pub started: i64,
     pub is_up: bool,
     /// When it last came back without all that it had.
     pub forgot: Option<Moment>,
@@ -34,9 +39,11 @@ pub struct Link {
 }
 
 impl Server {
+    /// One that has been running for hours.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
+            started: clock.wall_us(0) - 10 * HOUR,
             keys: Keys::default(),
             saved: Keys::default(),
             life: 0,
@@ -45,6 +52,9 @@ impl Server {
         }
     }
 }
+
+/// In microseconds.
+const HOUR: i64 = 3_600_000_000;
 
 fn unanswered() -> Missed {
     Missed::Unanswered {
@@ -80,11 +90,32 @@ impl World {
 
     /// Whether a client counts a node out because it restarted (`Node::abstains`).
     pub fn abstains(&self, client: usize, node: usize) -> bool {
-        let client = &self.clients[client];
-        let now = client.clock.wall(self.now);
-        let longest = self.plan.locking.longest_lease;
-        let hazard = client.links[node].health.hazard_until(longest, now);
-        self.plan.locking.delayed_restart && hazard.is_some()
+        let links = &self.clients[client].links;
+        let locking = &self.plan.locking;
+        let rules = Rules {
+            longest_lease: locking.longest_lease,
+            delayed_restart: locking.delayed_restart,
+        };
+        let now = self.instant(client);
+        if self.plan.breaks(Broken::Strangers) {
+            // Nothing but what it has seen itself.
+            return restart::abstains(&[links[node].health.past()], 0, rules, now).is_some();
+        }
+        let pasts: Vec<Past> = links.iter().map(|link| link.health.past()).collect();
+        restart::abstains(&pasts, node, rules, now).is_some()
+    }
+
+    /// What the clock of a client shows by which it leaves nodes out.
+    fn instant(&self, client: usize) -> Instant {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let clock = self.clients[client].clock;
+        let shown = if self.plan.breaks(Broken::WaitCutShort) {
+            let wall = clock.wall_us(self.now) - clock.wall_us(0) + clock.off + 200 * HOUR;
+            Duration::from_micros(u64::try_from(wall).unwrap())
+        } else {
+            clock.steady(self.now)
+        };
+        *START + shown
     }
 
     /// Asks a node, which has so long to answer by the client's clock.
@@ -244,26 +275,30 @@ impl World {
     /// A client connects, and hears which life of the node this is before it asks anything else.
     pub fn line_open(&mut self, client: usize, node: usize) {
         let server = &self.servers[node];
+        let heard_at = self.clients[client].clock.wall(self.now);
         if !server.is_up {
-            return;
+            let health = &mut self.clients[client].links[node].health;
+            return health.lost(&Trouble::down(""), heard_at);
         }
         let life = server.life;
-        let heard_at = self.clients[client].clock.wall(self.now);
-        let keeps = self.plan.keeps_every_write[node];
+        let ran = server.clock.wall_us(self.now) - server.started;
+        // A server says at most a second too much.
+        let uptime = u64::try_from(ran).map(|ran| Duration::from_micros(ran + 1_000_000));
+        let facts = Facts {
+            run_id: Some(life.to_string()),
+            uptime: uptime.ok(),
+            keeps_every_write: self.plan.keeps_every_write[node],
+            ..Facts::default()
+        };
+        let at = self.instant(client);
         let link = &mut self.clients[client].links[node];
         link.open = Some(life);
-        if keeps {
-            return;
-        }
-        link.health.keeps_every_write(keeps);
         link.health.heard(Vitals {
             heard_at,
+            at,
             round_trip: Duration::ZERO,
             skew_ms: None,
-            facts: Some(Facts {
-                run_id: Some(life.to_string()),
-                ..Facts::default()
-            }),
+            facts: Some(facts),
         });
     }
 }

@@ -47,6 +47,15 @@ struct Stored {
 #[derive(Clone, Default)]
 pub struct Keys(Vec<Stored>);
 
+/// What becomes of a lease whose owner asks for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// It only ever becomes longer.
+    Grows,
+    /// It is set, as many libraries do.
+    IsSet,
+}
+
 /// One call of a script.
 #[derive(Clone, Debug)]
 pub enum Call {
@@ -56,6 +65,7 @@ pub enum Call {
         token: Bytes,
         ttl_ms: i64,
         fence: Option<(u64, i64)>,
+        lease: Lease,
     },
     /// `raise.lua`.
     Raise {
@@ -65,7 +75,12 @@ pub enum Call {
         remembered_ms: i64,
     },
     /// `extend.lua`.
-    Extend { lock: u8, token: Bytes, ttl_ms: i64 },
+    Extend {
+        lock: u8,
+        token: Bytes,
+        ttl_ms: i64,
+        lease: Lease,
+    },
     /// `release.lua`; carelessly, it does not look whose lock it deletes.
     Release {
         lock: u8,
@@ -104,6 +119,7 @@ impl std::fmt::Display for Call {
                 token,
                 ttl_ms,
                 fence,
+                ..
             } => {
                 let proposed = fence.map(|(proposed, _)| proposed);
                 write!(
@@ -121,6 +137,7 @@ impl std::fmt::Display for Call {
                 lock,
                 token,
                 ttl_ms,
+                ..
             } => {
                 write!(f, "extend {lock} of {} to {ttl_ms} ms", text(token))
             }
@@ -166,7 +183,8 @@ impl Keys {
                 token,
                 ttl_ms,
                 fence,
-            } => self.take(*lock, token, *ttl_ms, *fence, now),
+                lease,
+            } => self.take(*lock, token, (*ttl_ms, *lease), *fence, now),
             Call::Raise {
                 lock,
                 token,
@@ -177,8 +195,9 @@ impl Keys {
                 lock,
                 token,
                 ttl_ms,
+                lease,
             } => Ok(self.own(*lock, token, now, |keys, name| {
-                keys.expire(name, now + ttl_ms);
+                keys.expire(name, now + ttl_ms, *lease);
             })),
             Call::Release {
                 lock,
@@ -198,7 +217,7 @@ impl Keys {
         &mut self,
         lock: u8,
         token: &Bytes,
-        ttl_ms: i64,
+        (ttl_ms, lease): (i64, Lease),
         proposed: Option<(u64, i64)>,
         now: i64,
     ) -> Result<Reply, ()> {
@@ -221,7 +240,7 @@ impl Keys {
                     let left = expires.map_or(-1, |at| at - now);
                     return Ok(Reply::Given(Given::Refused(told(kept, left))));
                 }
-                self.expire(name, now + ttl_ms);
+                self.expire(name, now + ttl_ms, lease);
                 true
             }
         };
@@ -318,8 +337,11 @@ impl Keys {
         self.0.retain(|stored| stored.name != name);
     }
 
-    fn expire(&mut self, name: Name, at: i64) {
-        if let Some(stored) = self.0.iter_mut().find(|stored| stored.name == name) {
+    fn expire(&mut self, name: Name, at: i64, lease: Lease) {
+        let is_longer = |before: &Option<i64>| before.is_none_or(|before| before < at);
+        if let Some(stored) = self.0.iter_mut().find(|stored| stored.name == name)
+            && (lease == Lease::IsSet || is_longer(&stored.expires))
+        {
             stored.expires = Some(at);
         }
     }

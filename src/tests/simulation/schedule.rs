@@ -8,6 +8,7 @@ use lockkeeper::server::config::LockingConfig;
 use super::assumptions::Broken;
 use super::clock::{Clock, Moment};
 use super::dice::Dice;
+use super::node::Lease;
 
 /// What messages go through.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub struct Habits {
     pub brings: u64,
     /// Extend once more.
     pub extends: u64,
+    /// Ask for a shorter lease when they have the lock already.
+    pub mixes: u64,
     /// Sleep longer than the lock is valid.
     pub oversleeps: u64,
     /// Go away without a release.
@@ -214,6 +217,7 @@ impl Plan {
                 longest_pause: dice.one_of(&[10 * MS, longest * MS, 2 * longest * MS]),
                 brings: often(dice, &[0, 150, 400]),
                 extends: 350,
+                mixes: dice.one_of(&[0, 300]),
                 oversleeps: often(dice, &[0, 80, 250]),
                 leaves: often(dice, &[0, 60]),
                 hangs_up: often(dice, &[0, 40]),
@@ -256,6 +260,15 @@ impl Plan {
         self.broken == Some(assumption)
     }
 
+    /// What nodes do with a lease that is asked for again.
+    pub fn lease(&self) -> Lease {
+        if self.breaks(Broken::LeasesAreSet) {
+            Lease::IsSet
+        } else {
+            Lease::Grows
+        }
+    }
+
     fn mischief(&mut self, dice: &mut Dice, kind: Kind) {
         if kind == Kind::Calm {
             return;
@@ -295,7 +308,9 @@ impl Plan {
             }
         }
         for client in 0..clients {
-            if kind == Kind::Wild && dice.happens(200) {
+            // Where counters are forgotten, clocks make up for it: then they are right.
+            let may_be_wrong = kind == Kind::Wild || !self.locking.fencing;
+            if may_be_wrong && dice.happens(200) {
                 planned.push(Mischief::SetWall {
                     client,
                     by: dice.around(DAY),

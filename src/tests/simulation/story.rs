@@ -126,16 +126,31 @@ async fn hold(me: &Me, held: &mut Held) {
     }
 }
 
+/// The lease that an owner asks for when it has the lock already: not always the one that it has.
+fn lease_again(me: &Me, held: &Held) -> u64 {
+    if me.happens(me.plan.habits.mixes) {
+        me.saw(Seen::AskedForLess);
+        return held.want.ttl_ms / 4;
+    }
+    held.want.ttl_ms
+}
+
 /// Takes its own lock once more, as `acquire` does with a token that was brought along.
 async fn retake(me: &Me, held: &mut Held) -> bool {
-    let mut claim = Claim::new(me, held.want.clone());
+    let ttl_ms = lease_again(me, held);
+    let want = Want {
+        ttl_ms,
+        ..held.want.clone()
+    };
+    let mut claim = Claim::new(me, want);
     let taken = claim.try_once().await;
     claim.let_go();
     let Tried::Won(taken) = taken else {
         return false;
     };
     me.saw(Seen::Retaken);
-    held.until = taken.until;
+    // It may have asked for less: what it was promised before stays true.
+    held.until = held.until.max(taken.until);
     let ends = me.when(held.until);
     me.note(|| {
         let token = text(&held.want.token);
@@ -157,14 +172,14 @@ async fn retake(me: &Me, held: &mut Held) -> bool {
 /// `extend` in `server/locking/hold.rs`.
 async fn extend(me: &Me, held: &mut Held) {
     let began = me.clock();
-    let shorter = me.plan.breaks(Broken::MixedLeases) && me.happens(500);
-    let ttl = Duration::from_millis(held.want.ttl_ms / if shorter { 4 } else { 1 });
+    let ttl = Duration::from_millis(lease_again(me, held));
     let locking = &me.plan.locking;
     let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
     let call = Rc::new(Call::Extend {
         lock: held.want.lock,
         token: Rc::clone(&held.want.token),
         ttl_ms: i64::try_from(ttl.as_millis()).unwrap(),
+        lease: me.plan.lease(),
     });
     for node in 0..me.nodes() {
         me.breathe().await;
@@ -191,7 +206,7 @@ async fn extend(me: &Me, held: &mut Held) {
     } else {
         Seen::Extended
     });
-    held.until = began + elapsed + left;
+    held.until = held.until.max(began + elapsed + left);
     let ends = me.when(held.until);
     me.note(|| format!("has extended {} until {}", text(&held.want.token), ms(ends)));
     let mut world = me.world();

@@ -1,6 +1,6 @@
 //! What other programs do to the nodes, and what is really on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::RedisUrl;
@@ -64,11 +64,22 @@ impl RedisNodes {
             .unwrap();
         let mut found = BTreeMap::new();
         for key in keys {
-            let value = redis::cmd("DUMP")
-                .arg(&key)
-                .query_async(&mut client)
-                .await
-                .unwrap();
+            let kind: String = client.key_type(&key).await.unwrap();
+            // A server keeps hashes and sets in whichever order they came about.
+            let value = match kind.as_str() {
+                "hash" => {
+                    let fields: BTreeMap<Vec<u8>, Vec<u8>> = client.hgetall(&key).await.unwrap();
+                    format!("{fields:?}").into_bytes()
+                }
+                "set" => {
+                    let members: BTreeSet<Vec<u8>> = client.smembers(&key).await.unwrap();
+                    format!("{members:?}").into_bytes()
+                }
+                _ => {
+                    let dump = redis::cmd("DUMP").arg(&key).to_owned();
+                    dump.query_async(&mut client).await.unwrap()
+                }
+            };
             found.insert(key, value);
         }
         found

@@ -3,6 +3,7 @@
 pub mod alarm;
 pub mod console;
 pub mod fake_servers;
+pub mod force;
 pub mod keys;
 pub mod ours;
 pub mod programs;
@@ -41,9 +42,14 @@ pub async fn eventually_is(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 /// Where `make setup` puts redis-py and the servers that the system does not have.
 pub fn tools() -> PathBuf {
+    installed("redis-py-8.1.0")
+}
+
+/// Where `make setup` puts one of the things it installs.
+pub fn installed(folder: &str) -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(
         || Path::new(&std::env::var_os("HOME").unwrap()).join(".cache"),
         PathBuf::from,
     );
-    cache.join("lockkeeper/tools/redis-py-8.1.0")
+    cache.join("lockkeeper/tools").join(folder)
 }

@@ -29,25 +29,26 @@ pub async fn take(
     // Each in a queue of its own, as if in a process of its own.
     let place = Queues::default().join(key);
     let attempt = acquire_within(group, &Want::plain(key, &token, ttl), wait, place).await;
+    let until = attempt.valid_until();
     match attempt.end {
-        End::Won(left) => Ok(Held {
+        End::Won(_) => Ok(Held {
             key: key.clone(),
             token,
             fence: attempt.fence,
-            valid_until: Instant::now() + left,
+            valid_until: until.expect("it was won").into_std(),
         }),
         end @ (End::Taken { .. } | End::NotHeld | End::NoQuorum | End::WrongType(_)) => Err(end),
     }
 }
 
 impl Held {
-    /// Extends it by a lease that is not shorter than the one it has. When that fails, what was valid before still is.
+    /// Extends it. Whatever comes of that, what was valid before still is.
     pub async fn extend(&mut self, group: &Group, ttl: Duration) -> bool {
         let attempt = extend(group, &self.key, &self.token, ttl).await;
-        let End::Won(left) = attempt.end else {
+        let Some(until) = attempt.valid_until() else {
             return false;
         };
-        self.valid_until = Instant::now() + left;
+        self.valid_until = self.valid_until.max(until.into_std());
         true
     }
 

@@ -14,6 +14,16 @@ pub fn python() -> PathBuf {
     python
 }
 
+/// Python with the other lock libraries in it.
+pub fn python_with_lock_clients() -> PathBuf {
+    let python = super::installed("lock-clients").join("bin/python3");
+    assert!(
+        python.exists(),
+        "the Python lock libraries are not installed; `make setup` installs them"
+    );
+    python
+}
+
 /// Node.js, once the npm package is there.
 pub fn node(package: &str) -> PathBuf {
     let folder = Path::new(REPO).join("node_modules").join(package);

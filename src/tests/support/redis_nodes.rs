@@ -129,6 +129,12 @@ impl RedisNode {
         self.answers().await;
     }
 
+    /// Kills it and starts it with other arguments from then on.
+    pub async fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(ToString::to_string).collect();
+        self.restart().await;
+    }
+
     async fn signal(&self, signal: &str) {
         let pid = self.child.id().unwrap().to_string();
         assert!(

@@ -6,7 +6,7 @@ use crate::domain::{Coverage, GroupView, Timestamp};
 use crate::ui::format;
 use crate::ui::live::Live;
 
-/// What the last pass over the keyspace saw: `saw 1.01 M keys, 5 patterns, pass 12 s ago, 0.38 ms a call`.
+/// What the last pass over the keyspace saw: `pass 3: 1.01 M keys in 21 s, 0.38 ms a call, 5 patterns, 12 s ago`.
 pub fn sentence(coverage: &Coverage, now: Timestamp) -> String {
     let patterns = format::counted(coverage.patterns.len(), "pattern");
     let (Some(started), Some(pass_ms)) = (coverage.pass_started_at, coverage.pass_ms) else {
@@ -24,7 +24,9 @@ pub fn sentence(coverage: &Coverage, now: Timestamp) -> String {
         .map(|ms| format!(", {} a call", format::latency(ms)))
         .unwrap_or_default();
     format!(
-        "saw {keys} {noun}, {patterns}, pass {}{call}",
+        "pass {}: {keys} {noun} in {}{call}, {patterns}, {}",
+        coverage.passes,
+        format::span(pass_ms),
         format::ago(ended, now)
     )
 }
@@ -91,10 +93,11 @@ mod tests {
         coverage.keys_seen = 1_010_000;
         coverage.pass_started_at = Some(now.plus_millis(-24_000));
         coverage.pass_ms = Some(12_000);
+        coverage.passes = 3;
         coverage.call_ms = Some(0.384);
         assert_eq!(
             sentence(&coverage, now),
-            "saw 1.01 M keys, 1 pattern, pass 12 s ago, 0.38 ms a call"
+            "pass 3: 1.01 M keys in 12 s, 0.38 ms a call, 1 pattern, 12 s ago"
         );
     }
 }

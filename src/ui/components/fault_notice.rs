@@ -24,6 +24,9 @@ pub fn FaultNotice(
         | Fault::Impossible { .. } => Tone::Warn,
         Fault::BadRequest { .. }
         | Fault::ConfirmRequired { .. }
+        | Fault::PossibleLock { .. }
+        | Fault::NotReleasable { .. }
+        | Fault::HoldChanged { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
         | Fault::Unreachable { .. }
@@ -86,7 +89,13 @@ fn advice(fault: &Fault) -> &'static str {
         Fault::NotHeld { .. } => {
             "It expired or was released before this arrived. Nothing was changed."
         }
-        Fault::OwnerChanged { .. } => "Look at the lock again before you decide.",
+        Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => {
+            "Look at the lock again before you decide."
+        }
+        Fault::PossibleLock { .. } => {
+            "Pin a pattern to its format in the configuration to make it a lock. Nothing was changed."
+        }
+        Fault::NotReleasable { .. } => "Nothing was changed.",
         Fault::BadRequest { .. }
         | Fault::Impossible { .. }
         | Fault::Forbidden { .. }
@@ -123,6 +132,7 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         | Fault::NotHeld { nodes }
         | Fault::NotOwner { nodes }
         | Fault::OwnerChanged { nodes, .. }
+        | Fault::HoldChanged { nodes }
         | Fault::WrongType { nodes, .. } => nodes.clone(),
         _ => Vec::new(),
     };

@@ -1,13 +1,15 @@
 //! How many locks are in which state; a tile is a filter.
 
+use std::collections::BTreeMap;
+
 use leptos::prelude::*;
 
-use crate::domain::{Flag, Lock, Verdict};
+use crate::domain::{Flag, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::{Only, Query};
 
-const TILES: [(Only, Tone); 9] = [
+const TILES: [(Only, Tone); 10] = [
     (Only::Everything, Tone::Plain),
     (Only::Attention, Tone::Alarm),
     (Only::Verdict(Verdict::Held), Tone::Good),
@@ -18,6 +20,7 @@ const TILES: [(Only, Tone); 9] = [
     (Only::Flag(Flag::NoExpiry), Tone::Alarm),
     (Only::Verdict(Verdict::Partial), Tone::Warn),
     (Only::Verdict(Verdict::Unknown), Tone::Unsure),
+    (Only::Possible, Tone::Plain),
 ];
 
 /// The counts, each of which filters the table.
@@ -28,10 +31,15 @@ pub fn FilterTiles(
 ) -> impl IntoView {
     let live = Live::expect();
     let counts = Memo::new(move |_| {
-        let about = query.with(Query::filter);
-        live.with_locks(|locks| {
-            let about: Vec<&Lock> = locks.values().filter(|lock| about.matches(lock)).collect();
-            let count = |only: Only| about.iter().filter(|lock| only.admits(lock)).count();
+        live.with_counts(|counts| {
+            let named = |counts: &BTreeMap<String, u32>, name| counts.get(name).copied();
+            let count = |only: Only| match only {
+                Only::Everything => counts.all,
+                Only::Attention => counts.attention,
+                Only::Possible => counts.possible,
+                Only::Verdict(verdict) => named(&counts.verdicts, verdict.slug()).unwrap_or(0),
+                Only::Flag(flag) => named(&counts.flags, flag.slug()).unwrap_or(0),
+            };
             TILES.map(|(only, _)| count(only).to_string()).to_vec()
         })
     });

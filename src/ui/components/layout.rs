@@ -37,6 +37,9 @@ pub fn Layout(
                     <A href=paths::NODES attr:class=tab>
                         "Nodes"
                     </A>
+                    <A href=paths::WAITS attr:class=tab>
+                        "Waits"
+                    </A>
                     <A href=paths::MINE attr:class=tab>
                         "Mine"
                     </A>

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Flag, Format, Lease, Lock, Timestamp};
+use crate::domain::{Flag, Lease, Lock, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 
@@ -28,7 +28,7 @@ impl Run {
                 .renewals
                 .last_at
                 .map_or(lock.acquired_at, |renewed| renewed.max(lock.acquired_at)),
-            outlives: lock.format == Format::LegacyTimestamp,
+            outlives: lock.format.outlives_its_lease(),
             at_risk: lock.has(Flag::AtRisk),
         }
     }

@@ -4,7 +4,9 @@ use leptos::prelude::*;
 
 use super::lease_bar::{LeaseBar, Run};
 use super::owner_name::grouped;
-use crate::domain::{AcquiredAt, Evidence, Lock, Mode, Owner, Renewals, Source, Timestamp};
+use crate::domain::{
+    AcquiredAt, Evidence, GroupView, Lock, Mode, Owner, Renewals, Source, Timestamp,
+};
 use crate::ui::format;
 use crate::ui::live::Live;
 
@@ -30,6 +32,12 @@ pub fn LockFacts(
         let owners = lock.read().owners.clone().into_iter();
         owners
             .map(|owner| view! { <OwnerFact owner /> }.into_any())
+            .collect_view()
+    };
+    let signs = move || {
+        let lock = lock.read();
+        let said = contention(&lock, live.group(&lock.id.group).as_ref()).into_iter();
+        said.map(|one| view! { <span class="block wrap-anywhere">{one}</span> }.into_any())
             .collect_view()
     };
     let format = move || {
@@ -63,7 +71,7 @@ pub fn LockFacts(
                 <Note>{move || source(lock.read().renewals.source).to_owned()}</Note>
             </dd>
             <dt>"Contention"</dt>
-            <dd>{move || contention(&lock.read().evidence)}</dd>
+            <dd>{move || signs()}</dd>
             <dt>"Format"</dt>
             <dd>
                 {move || format()} <Note>{move || after()}</Note>
@@ -115,9 +123,30 @@ pub fn renewed(renewals: &Renewals, now: Timestamp) -> String {
         .last_at
         .map(|last| format!(", the last {}", format::ago(last, now)))
         .unwrap_or_default();
+    let jitter = renewals
+        .jitter_ms
+        .map(|ms| format!(" (± {})", format::span(ms)))
+        .unwrap_or_default();
+    let margin = renewals
+        .margin_ms
+        .map(|ms| format!(", with {} of the lease left", format::span(ms)))
+        .unwrap_or_default();
+    let missed = match renewals.missed_beats {
+        0 => String::new(),
+        missed => format!(", {} missed", format::counted(missed as usize, "beat")),
+    };
+    let hand_overs = renewals
+        .hand_overs_per_minute
+        .map(|each| {
+            format!(
+                "; changes hands {} times a minute, too fast to look at each",
+                each.round()
+            )
+        })
+        .unwrap_or_default();
     match renewals.count {
-        0 => "none seen".to_owned(),
-        count => format!("{count} seen{every}{last}"),
+        0 => format!("none seen{hand_overs}"),
+        count => format!("{count} seen{every}{jitter}{last}{margin}{missed}{hand_overs}"),
     }
 }
 
@@ -129,17 +158,20 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-fn contention(evidence: &[Evidence]) -> String {
-    if evidence.is_empty() {
-        return "not observed".to_owned();
+/// Each sign of contention, or why there is none.
+fn contention(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
+    let mut said: Vec<String> = lock.evidence.iter().map(Evidence::sentence).collect();
+    let is_measured = lock.evidence.iter().any(|sign| sign.kind == "idle-touch");
+    let of_nodes = || {
+        let nodes = group.map_or(&[][..], |group| &group.nodes);
+        let mut why = nodes.iter().map(|node| node.unmeasured.as_ref());
+        let first = why.next().flatten()?;
+        why.all(|why| why.is_some()).then(|| first.clone())
+    };
+    match lock.unmeasured.clone().or_else(of_nodes) {
+        Some(why) if !is_measured => said.push(format!("touches not measurable now: {why}")),
+        Some(_) | None if said.is_empty() => said.push("not observed".to_owned()),
+        Some(_) | None => {}
     }
-    let figures = evidence.iter().map(|sign| {
-        format!(
-            "{} {} (last {})",
-            sign.value,
-            sign.kind,
-            format::span(sign.window_ms)
-        )
-    });
-    figures.collect::<Vec<_>>().join(", ")
+    said
 }

@@ -36,7 +36,11 @@ pub fn LockName(
     let dim = parts.clone();
     view! {
         <bdi class="font-mono wrap-anywhere" title=title>
-            <span class="text-faint">{move || dim().0}</span>
+            // An empty text would come from the server as a space.
+            {move || {
+                let shared = dim().0;
+                (!shared.is_empty()).then(|| view! { <span class="text-faint">{shared}</span> })
+            }}
             {move || parts().1}
         </bdi>
         {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> }.into_any())}

@@ -42,7 +42,7 @@ pub fn LockRow(
             return view! { <Badge>"not observed any more"</Badge> }.into_any();
         }
         let lock = lock.read();
-        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
+        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() /> }
             .into_any()
     };
     let owners = move || {

@@ -11,11 +11,9 @@ use super::lock_row::LockRow;
 use crate::domain::LockId;
 use crate::domain::listing::{Order, Sort};
 use crate::ui::kit::{Button, Empty, Icon, Link, Sign, Variant};
-use crate::ui::live::{Freshness, Live};
+use crate::ui::live::{Freshness, Live, MOST_ROWS};
 use crate::ui::query::Query;
 
-/// More rows than this are counted, not drawn.
-const MOST: usize = 500;
 /// The order holds this long after the pointer last moved over the table.
 const HOLD_MS: u64 = 8_000;
 
@@ -109,27 +107,34 @@ pub fn LockTable(
                 }.into_any()
             }}
         </div>
-        <p class="mt-2 text-muted" role="status">
+        <div class="mt-2 flex items-center gap-3 text-muted">
+            <p role="status">
+                {move || {
+                    let listing = listing.read();
+                    match listing.total > listing.ids.len() && listing.waiting == 0 {
+                        true => format!("Showing {} of {}.", listing.ids.len(), listing.total),
+                        false => String::new(),
+                    }
+                }}
+            </p>
             {move || {
-                let listing = listing.read();
-                match listing.total > listing.ids.len() && listing.waiting == 0 {
-                    true => format!("Showing {} of {}; narrow the search.", listing.ids.len(), listing.total),
-                    false => String::new(),
-                }
+                let shown = listing.with(|listing| (listing.ids.len(), listing.total));
+                (shown.0 < shown.1.min(MOST_ROWS))
+                    .then(|| view! { <Button on_press=move |()| live.show_more()>"Show more"</Button> }.into_any())
             }}
-        </p>
+        </div>
     }
 }
 
 fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Listing {
     live.with_locks(|locks| {
-        let wanted = query.pick(locks.values());
-        let total = wanted.len();
-        let ids: Vec<LockId> = wanted
+        let here = locks.values().map(|lock| &**lock);
+        let ids: Vec<LockId> = query
+            .pick(here)
             .into_iter()
-            .take(MOST)
             .map(|lock| lock.id.clone())
             .collect();
+        let total = live.total().max(ids.len());
         match before {
             Some(before) if holding && before.query == query && !before.ids.is_empty() => {
                 let (old, new) = (in_order(&before.ids), in_order(&ids));

@@ -9,7 +9,7 @@ use super::lease_bar::{LeaseBar, Run};
 use super::lock_name::LockName;
 use super::node_acts::NodeActs;
 use super::owner_name::grouped;
-use crate::domain::{Fault, Lease, LockId, Mine, Released};
+use crate::domain::{Fault, Format, Lease, LockId, Mine, Released};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::{calls, format, paths};
@@ -25,13 +25,14 @@ const NOT_ON_THE_BOARD: &str =
 pub fn MineCard(
     /// The lock, as it stands.
     mine: RwSignal<Mine>,
-    /// Called when it was released, or turned out not to be ours any more.
+    /// Called when it was released, also where that was once of several times, or turned out not to be ours any more.
     #[prop(into)]
     on_ended: Callback<Ended>,
 ) -> impl IntoView {
     let live = Live::expect();
     let held = mine;
-    let (id, fingerprint) = held.with_untracked(|mine| (mine.id.clone(), mine.fingerprint.clone()));
+    let id = held.with_untracked(|mine| mine.id.clone());
+    live.follow(&id);
     let (token_available, fencing) =
         held.with_untracked(|mine| (mine.token_available, mine.fencing_token));
     let busy = RwSignal::new(false);
@@ -54,14 +55,17 @@ pub fn MineCard(
     let is_lost = Memo::new(move |_| held.read().lost.is_some());
     let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
     let seen = {
-        let (id, fingerprint) = (id.clone(), fingerprint.clone());
+        let id = id.clone();
         move || {
             let Some(lock) = live.lock(&id) else {
                 return (NOT_ON_THE_BOARD.to_owned(), Tone::Warn);
             };
+            let mine = held.read();
+            // A value that tells the time is another one after each renewal, which is not heard of everywhere at once.
+            let changes = lock.format == Format::LegacyTimestamp && mine.auto_renew;
             let owners = lock.nodes.iter().filter_map(|node| node.answer.owner());
             match owners
-                .filter(|owner| owner.fingerprint == fingerprint)
+                .filter(|owner| changes || owner.fingerprint == mine.fingerprint)
                 .count()
             {
                 0 => {
@@ -113,15 +117,14 @@ pub fn MineCard(
             busy.set(true);
             fault.set(None);
             spawn_local(async move {
-                match calls::release_mine(id.clone()).await {
+                let end = calls::release_mine(id.clone()).await;
+                busy.set(false);
+                match end {
                     Err(
                         refused @ (Fault::Unanswered { .. }
                         | Fault::Internal { .. }
                         | Fault::NoQuorum { .. }),
-                    ) => {
-                        busy.set(false);
-                        fault.set(Some(refused));
-                    }
+                    ) => fault.set(Some(refused)),
                     ended => on_ended.run((id, ended)),
                 }
             });
@@ -158,7 +161,7 @@ pub fn MineCard(
             <p class="text-muted">
                 "Taken for "{move || every()}{move || renewals(&held.read())}", "
                 <span class=move || seen().1.text()>{move || shown().0}</span>
-                ". Fingerprint " <span class="font-mono text-xs">{grouped(&fingerprint)}</span>
+                ". Fingerprint " <span class="font-mono text-xs">{move || grouped(&held.read().fingerprint)}</span>
                 {fencing.map(|fence| format!(", fencing token {fence}"))}
             </p>
             <div class="flex flex-wrap items-center gap-2">

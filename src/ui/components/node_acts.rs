@@ -41,6 +41,7 @@ pub fn words(outcome: &ActOutcome) -> String {
             format!("another owner, not touched: {}", owner.name())
         }
         ActOutcome::OtherOwner { owner: None } => "another owner, not touched".to_owned(),
+        ActOutcome::AnotherHold => "renewed or acquired again, not touched".to_owned(),
         ActOutcome::Pending => "had not answered yet".to_owned(),
         ActOutcome::Failed { reason } => format!("not known: {reason}"),
     }
@@ -50,8 +51,33 @@ fn tone(outcome: &ActOutcome) -> Tone {
     match outcome {
         ActOutcome::Acquired | ActOutcome::Extended | ActOutcome::Released => Tone::Good,
         ActOutcome::NotHeld | ActOutcome::Holds { .. } => Tone::Plain,
-        ActOutcome::OtherOwner { .. } => Tone::Warn,
+        ActOutcome::OtherOwner { .. } | ActOutcome::AnotherHold => Tone::Warn,
         ActOutcome::Pending => Tone::Unsure,
         ActOutcome::Failed { .. } => Tone::Alarm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_over_yet_is_told_apart_from_what_is() {
+        for (outcome, told, how) in [
+            (ActOutcome::Released, "released", Tone::Good),
+            (
+                ActOutcome::Holds { holds: 1 },
+                "released once, held once more",
+                Tone::Plain,
+            ),
+            (
+                ActOutcome::Holds { holds: 3 },
+                "released once, held 3 times more",
+                Tone::Plain,
+            ),
+            (ActOutcome::Pending, "had not answered yet", Tone::Unsure),
+        ] {
+            assert_eq!((&*words(&outcome), tone(&outcome)), (told, how));
+        }
     }
 }

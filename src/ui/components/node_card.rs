@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::node_strip::{StateDot, state_tone, trouble};
-use crate::domain::{NodeView, Role, Timestamp};
+use crate::domain::{MissingPermission, NodeView, Role, Timestamp};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
@@ -51,12 +51,28 @@ pub fn NodeCard(
                         }.into_any()
                     })
             }}
+            {move || {
+                node.read().missing.clone().into_iter().map(|missing| view! { <Missing missing /> }.into_any()).collect_view()
+            }}
             <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted">
                 {move || {
                     facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any()).collect_view()
                 }}
             </dl>
         </article>
+    }
+}
+
+/// A permission that is missing, what that costs, and the line that grants it.
+#[component]
+fn Missing(missing: MissingPermission) -> impl IntoView {
+    view! {
+        <Banner tone=Tone::Warn announced=false>
+            <span>
+                "No permission for " <code>{missing.permission}</code> ": without it, no " {missing.costs}
+                ". This grants it: " <code class="wrap-anywhere select-all">{missing.acl}</code>
+            </span>
+        </Banner>
     }
 }
 
@@ -130,6 +146,12 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
                 .as_ref()
                 .map_or_else(none, |run| run.chars().take(12).collect()),
         ),
-        ("Changes by", node.feed.clone()),
+        (
+            "Changes by",
+            match &node.feed_reason {
+                Some(reason) => format!("{} ({})", node.feed.slug(), format::visible(reason)),
+                None => node.feed.slug().to_owned(),
+            },
+        ),
     ]
 }

@@ -21,8 +21,8 @@ impl Mark {
     /// What this node says, seen from the owner.
     pub fn of(node: &NodeAnswer, owner: Option<&Owner>) -> Self {
         match &node.answer {
-            Answer::Holds { owner: here, .. } => match owner {
-                Some(owner) if owner.fingerprint != here.fingerprint => Self::Other,
+            Answer::Holds { .. } => match owner {
+                Some(owner) if !node.answer.shows(owner) => Self::Other,
                 Some(_) | None => Self::Holds,
             },
             Answer::Unreachable { .. } => Self::Silent,

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::node_dots::{Dot, Mark};
 use super::owner_name::OwnerName;
-use crate::domain::{Answer, Format, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
+use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 
@@ -77,7 +77,7 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
     };
     let lease = move || {
         let lock = lock.read();
-        let outlives = lock.format == Format::LegacyTimestamp;
+        let outlives = lock.format.outlives_its_lease();
         lease_words(answer(&lock).as_ref(), outlives, live.now.get())
     };
     let figure = move |tell: fn(&NodeView, Timestamp) -> Option<String>| {

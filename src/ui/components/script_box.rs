@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Fingerprint, Lock, LockId};
+use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
 use crate::ui::kit::CopyButton;
 use crate::ui::paths;
 
@@ -33,6 +33,7 @@ pub fn ScriptBox(
             &lock.id,
             &owner.fingerprint,
             production.get(),
+            lock.format.reuses_owners().then_some(lock.acquired_at),
         )
     });
     view! {
@@ -41,7 +42,7 @@ pub fn ScriptBox(
             <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
                 <pre class="w-full overflow-x-auto rounded-md bg-sunken p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">{command}</pre>
                 <p class="text-muted">
-                    "It releases the lock only while its owner is still the one with this fingerprint; put your reason where it says so."
+                    "It releases the lock only while its owner, and its hold, is still the one with this fingerprint; put your reason where it says so."
                 </p>
                 <CopyButton text=command label="Copy the command" />
             </div>
@@ -49,12 +50,22 @@ pub fn ScriptBox(
     }
 }
 
-fn curl(origin: &str, id: &LockId, fingerprint: &Fingerprint, production: bool) -> String {
+/// The command. `since` tells the hold from the next one of an owner that writes the same bytes each time.
+fn curl(
+    origin: &str,
+    id: &LockId,
+    fingerprint: &Fingerprint,
+    production: bool,
+    since: Option<Timestamp>,
+) -> String {
     let confirm = match production {
         true => format!(",\"confirm\":{}", json(&id.key.text())),
         false => String::new(),
     };
-    let body = format!("{{\"fingerprint\":\"{fingerprint}\",\"reason\":\"WHY\"{confirm}}}");
+    let seen = since.map_or_else(String::new, |since| {
+        format!(",\"seen\":{{\"acquired_at\":\"{since}\"}}")
+    });
+    let body = format!("{{\"fingerprint\":\"{fingerprint}\",\"reason\":\"WHY\"{confirm}{seen}}}");
     let body = quoted(&body);
     format!(
         "curl -X POST {origin}{} \\\n  -H 'content-type: application/json' \\\n  -d {body}",
@@ -83,7 +94,7 @@ mod tests {
             key: "lock:it's $(rm)".into(),
         };
         let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
-        let command = curl("http://here", &id, &fingerprint, true);
+        let command = curl("http://here", &id, &fingerprint, true, None);
         assert!(
             command.contains(r#""confirm":"lock:it'\''s $(rm)""#),
             "{command}"

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Flag, Lock, Verdict};
+use crate::domain::{Evidence, Flag, Lock, Verdict};
 use crate::ui::kit::{Badge, Tone};
 
 /// A verdict: shape and word.
@@ -55,10 +55,29 @@ fn Shape(verdict: Verdict) -> impl IntoView {
 pub fn FlagWords(
     /// The flags.
     flags: Vec<Flag>,
+    /// How contention is known.
+    evidence: Vec<Evidence>,
 ) -> impl IntoView {
+    let words = {
+        let sign = evidence.first().map(Evidence::figure);
+        move |flag: Flag| match (flag, &sign) {
+            (Flag::Contended, Some(figure)) => figure.clone(),
+            (other, _) => other.slug().replace('-', " "),
+        }
+    };
+    let title = move |flag| match flag {
+        Flag::Contended if !evidence.is_empty() => {
+            let signs = evidence.iter().map(Evidence::sentence);
+            signs.collect::<Vec<_>>().join(", ")
+        }
+        other => explain(other).to_owned(),
+    };
     flags
         .into_iter()
-        .map(|flag| view! { <Badge tone=flag_tone(flag) title=explain(flag)>{flag.slug().replace('-', " ")}</Badge> }.into_any())
+        .map(|flag| {
+            let (said, title) = (words(flag), title(flag));
+            view! { <Badge tone=flag_tone(flag) title>{said}</Badge> }.into_any()
+        })
         .collect_view()
 }
 

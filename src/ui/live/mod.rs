@@ -1,15 +1,22 @@
 //! The board in the browser: first state from the server's page, then changes as they happen, and how old all of it is.
 
+mod asked;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use crate::domain::{Board, Change, Ending, GroupView, Lock, LockId, Snapshot, Timestamp};
+use crate::domain::{
+    Board, Change, Counts, Ending, GroupView, Lock, LockId, Snapshot, Timestamp, WindowNews,
+};
 
 use super::calls;
 use super::components::loaded::Loading;
+use super::query::Query;
+use asked::{Asked, Sums};
+pub use asked::{MOST_ROWS, seen_from};
 
 /// Nothing heard from the server for this long: what is on screen is called stale.
 const STALE_AFTER_MS: u64 = 5_000;
@@ -62,6 +69,8 @@ pub struct Live {
     /// The locks that were lost while this page was open, the latest last.
     pub lost: RwSignal<Vec<Lost>>,
     board: StoredValue<Board>,
+    asked: RwSignal<Asked>,
+    sums: RwSignal<Sums>,
     /// The endings that were seen, the latest last.
     gone: StoredValue<Vec<(LockId, Gone)>>,
     locks_changed: RwSignal<u32>,
@@ -75,10 +84,12 @@ impl Live {
     /// Provides the board to the pages, and follows the server in the browser.
     pub fn provide() -> Self {
         let live = Self {
-            first: Loading::new(calls::board),
+            first: Loading::new(|| calls::board(stream::page())),
             now: RwSignal::new(Timestamp::from_millis(0)),
             lost: RwSignal::new(Vec::new()),
             board: StoredValue::new(Board::default()),
+            asked: RwSignal::new(Asked::default()),
+            sums: RwSignal::new(Sums::default()),
             gone: StoredValue::new(Vec::new()),
             locks_changed: RwSignal::new(0),
             groups_changed: RwSignal::new(0),
@@ -87,14 +98,13 @@ impl Live {
             heard_at: RwSignal::new(None),
         };
         provide_context(live);
-        // Effects run in the browser only, and after the page has woken up with the server's own words.
-        Effect::new(move |started: Option<bool>| {
-            let started = started.unwrap_or(false);
-            if !started && live.position.with(Option::is_some) {
+        // Effects run in the browser only, and after the page has woken up with the server's own words. This one runs once
+        // more when there are any: what it starts lives until it runs again.
+        let has_begun = Memo::new(move |_| live.position.with(Option::is_some));
+        Effect::new(move |_| {
+            if has_begun.get() {
                 stream::follow(live);
-                return true;
             }
-            started
         });
         live
     }
@@ -115,16 +125,59 @@ impl Live {
 
     /// Looks at one lock; tracks every change of locks.
     pub fn lock(self, id: &LockId) -> Option<Lock> {
-        self.with_locks(|locks| locks.get(id).cloned())
+        self.with_locks(|locks| locks.get(id).map(|lock| Lock::clone(lock)))
     }
 
     /// Looks at one lock without tracking anything.
     pub fn lock_untracked(self, id: &LockId) -> Option<Lock> {
-        self.board.with_value(|board| board.locks.get(id).cloned())
+        self.board
+            .with_value(|board| board.locks.get(id).map(|lock| Lock::clone(lock)))
     }
 
-    /// Looks at all locks; tracks every change of locks.
-    pub fn with_locks<T>(self, look: impl FnOnce(&BTreeMap<LockId, Lock>) -> T) -> T {
+    /// Has the locks of this list sent, now and whenever it becomes another one.
+    pub fn look_at(self, query: Memo<Query>) {
+        Effect::new(move |_| {
+            let query = query.get();
+            if self.asked.with_untracked(|asked| asked.query != query) {
+                self.asked.update(|asked| asked.query = query);
+            }
+        });
+    }
+
+    /// Has more rows of the list sent.
+    pub fn show_more(self) {
+        self.asked.update(|asked| asked.more += 1);
+    }
+
+    /// Has this lock sent wherever it stands in the list, for as long as the part of the page lives that asks for it.
+    pub fn follow(self, id: &LockId) {
+        let followed = id.clone();
+        self.asked
+            .update(|asked| *asked.followed.entry(followed).or_default() += 1);
+        let followed = id.clone();
+        on_cleanup(move || {
+            self.asked.update(|asked| {
+                if let Some(by) = asked.followed.get_mut(&followed) {
+                    *by -= 1;
+                }
+                asked.followed.retain(|_, by| *by > 0);
+            });
+        });
+    }
+
+    /// How many locks the list has, sent or not; tracks that number.
+    pub fn total(self) -> usize {
+        self.sums
+            .with(|sums| usize::try_from(sums.total).unwrap_or(usize::MAX))
+    }
+
+    /// How many locks are in which state; tracks these numbers.
+    pub fn with_counts<T>(self, look: impl FnOnce(&Counts) -> T) -> T {
+        self.sums.with(|sums| look(&sums.counts))
+    }
+
+    /// Looks at the locks that were sent; tracks every change of locks.
+    pub fn with_locks<T>(self, look: impl FnOnce(&BTreeMap<LockId, Arc<Lock>>) -> T) -> T {
         self.locks_changed.track();
         self.board.with_value(|board| look(&board.locks))
     }
@@ -189,13 +242,17 @@ impl Live {
     fn replace(self, snapshot: Snapshot) {
         let at = snapshot.observed_at;
         self.position.set(Some(snapshot.id.clone()));
+        self.sums.set(Sums {
+            total: snapshot.total,
+            counts: snapshot.counts.clone(),
+        });
         let board = Board::from(snapshot);
         self.board.with_value(|before| {
-            let lost = before
-                .locks
-                .keys()
-                .filter(|id| !board.locks.contains_key(id))
-                .cloned();
+            // Others may stand further down in another list.
+            let followed = self.asked.with_untracked(|asked| asked.followed.clone());
+            let lost = followed
+                .into_keys()
+                .filter(|id| before.locks.contains_key(id) && !board.locks.contains_key(id));
             self.remember(
                 lost.map(|id| {
                     (
@@ -254,6 +311,8 @@ impl Live {
         self.remember(gone);
         if !lost.is_empty() {
             self.lost.update(|all| {
+                // What a stream told shortly before its end, the next one may tell again.
+                lost.retain(|lost| !all.contains(lost));
                 all.extend(lost);
                 all.drain(..all.len().saturating_sub(LOST_KEPT));
             });
@@ -264,6 +323,20 @@ impl Live {
         if groups {
             self.groups_changed.update(|n| *n = n.wrapping_add(1));
         }
+    }
+
+    /// Takes what changed beside the locks.
+    fn take(self, news: WindowNews) {
+        self.board.update_value(|board| {
+            for id in &news.left {
+                board.locks.remove(id);
+            }
+        });
+        self.sums.set(Sums {
+            total: news.total,
+            counts: news.counts,
+        });
+        self.locks_changed.update(|n| *n = n.wrapping_add(1));
     }
 
     fn remember(self, endings: Vec<(LockId, Gone)>) {

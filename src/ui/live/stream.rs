@@ -1,6 +1,7 @@
-//! The stream of changes: an `EventSource` that resumes where it stopped, rests while the tab is hidden, and never piles up.
+//! The stream of changes: an `EventSource` of what the page shows, that rests while the tab is hidden, and never piles up.
 //!
-//! The browser resumes a broken stream by itself with `Last-Event-ID`. It gives up when the server answers with an error
+//! The server sends at most five updates a second, of the locks that are asked for. Asking for others opens the stream anew.
+//! The browser opens a broken stream again by itself. It gives up when the server answers with an error
 //! (during a restart behind a proxy, say); then, and when the stream is silent although it looks open, it is opened anew.
 
 use std::cell::{Cell, RefCell};
@@ -19,13 +20,13 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
-use crate::domain::{Change, Snapshot, Timestamp};
+use crate::domain::{Change, Snapshot, Timestamp, WindowNews};
 use crate::ui::{paths, wire};
 
 /// How often the page's clock ticks.
 const TICK: Duration = Duration::from_millis(250);
-/// Changes that arrive within this time become one change of the page.
-const GATHER: Duration = Duration::from_millis(200);
+/// Changes that arrive within this time become one change of the page: the server sends them together.
+const GATHER: Duration = Duration::from_millis(20);
 /// A stream that was silent this long is dead, whatever the browser believes: the server says something every 2 s.
 const SILENT_MS: i64 = 7_000;
 const FIRST_RETRY_MS: u64 = 500;
@@ -36,6 +37,7 @@ pub(super) fn follow(live: Live) {
     let stream = Rc::new(Stream {
         live,
         source: RefCell::new(None),
+        address: RefCell::default(),
         offset_ms: Cell::new(live.now.get_untracked().millis() - local_ms()),
         opened_at: Cell::new(local_ms()),
         waiting: RefCell::new(Vec::new()),
@@ -43,7 +45,17 @@ pub(super) fn follow(live: Live) {
         retry_ms: Cell::new(FIRST_RETRY_MS),
         is_retrying: Cell::new(false),
     });
-    stream.open();
+    let asking = Rc::clone(&stream);
+    Effect::new(move |before: Option<String>| {
+        let address = live
+            .asked
+            .with(|asked| paths::events(&asked.query, asked.rows(), asked.followed.keys()));
+        if before.as_ref() != Some(&address) {
+            asking.address.replace(address.clone());
+            asking.open();
+        }
+        address
+    });
 
     let ticking = Rc::clone(&stream);
     set_interval(move || ticking.tick(), TICK);
@@ -57,6 +69,8 @@ pub(super) fn follow(live: Live) {
 struct Stream {
     live: Live,
     source: RefCell<Option<EventSource>>,
+    /// Where what the page shows is told of.
+    address: RefCell<String>,
     /// The server's clock minus the browser's.
     offset_ms: Cell<i64>,
     opened_at: Cell<i64>,
@@ -76,13 +90,21 @@ impl Stream {
     fn open(self: &Rc<Self>) {
         self.close();
         self.opened_at.set(local_ms());
-        let since = self.live.position.get_untracked().unwrap_or_default();
-        let Ok(source) = EventSource::new(&paths::events(&since)) else {
+        if document().hidden() {
+            return;
+        }
+        let mut address = self.address.borrow().clone();
+        if let Some(place) = self.live.position.get_untracked() {
+            let joint = if address.contains('?') { '&' } else { '?' };
+            address = format!("{address}{joint}since={place}");
+        }
+        let Ok(source) = EventSource::new(&address) else {
             return;
         };
         self.listen(&source, "snapshot", |stream, event| {
             if let Some(snapshot) = read::<Snapshot>(&event) {
-                stream.waiting.borrow_mut().clear();
+                // A lost lock is not in it, and is to be told all the same.
+                stream.live.apply(stream.waiting.take());
                 stream.set_clock(snapshot.observed_at);
                 stream.live.replace(snapshot);
             }
@@ -90,6 +112,13 @@ impl Stream {
         self.listen(&source, "change", |stream, event| {
             if let Some(change) = read::<Change>(&event) {
                 stream.gather(change);
+            }
+        });
+        self.listen(&source, "window", |stream, event| {
+            if let Some(news) = read::<WindowNews>(&event) {
+                // In the order in which they came.
+                stream.live.apply(stream.waiting.take());
+                stream.live.take(news);
             }
         });
         self.listen(&source, "ping", |stream, event| {
@@ -214,6 +243,16 @@ impl Stream {
     fn server_now(&self) -> Timestamp {
         Timestamp::from_millis(local_ms() + self.offset_ms.get())
     }
+}
+
+/// The address of the page, for the server; on the server there is none.
+pub(super) fn page() -> String {
+    if !cfg!(target_arch = "wasm32") {
+        return String::new();
+    }
+    let location = window().location();
+    let part = |part: Result<String, _>| part.unwrap_or_default();
+    part(location.pathname()) + &part(location.search())
 }
 
 fn read<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {

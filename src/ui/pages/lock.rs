@@ -5,14 +5,16 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{Environment, Fault, Lock, LockId};
+use crate::domain::{Confidence, Environment, Fault, History, Lock, LockId};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::{Answered, Loading, OnBoard};
 use crate::ui::components::lock_facts::LockFacts;
+use crate::ui::components::lock_history::{self, LockHistory};
 use crate::ui::components::lock_name::LockName;
 use crate::ui::components::node_matrix::NodeMatrix;
 use crate::ui::components::node_strip::EnvironmentBadge;
 use crate::ui::components::release::ReleaseDialog;
+use crate::ui::components::sample_box::SampleBox;
 use crate::ui::components::script_box::ScriptBox;
 use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
 use crate::ui::components::verdict_sentence::VerdictSentence;
@@ -34,15 +36,18 @@ pub fn LockPage() -> impl IntoView {
 
 #[component]
 fn OneLock(id: LockId) -> impl IntoView {
+    Live::expect().follow(&id);
     let asked = Loading::new({
         let id = id.clone();
         move || calls::lock(id.group.clone(), id.key.encoded())
     });
+    let past = lock_history::ask(&id);
     // What goes wrong is a fact about the lock here, not about the page.
     let show = Callback::new({
         let id = id.clone();
         move |answer| {
-            view! { <Sighted id=id.clone() answer on_ask=move |()| asked.again() /> }.into_any()
+            view! { <Sighted id=id.clone() answer past on_ask=move |()| asked.again() /> }
+                .into_any()
         }
     });
     let title = format!(
@@ -96,6 +101,7 @@ impl Known {
 fn Sighted(
     id: LockId,
     answer: Result<Lock, Fault>,
+    past: Loading<History>,
     #[prop(into)] on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -117,21 +123,29 @@ fn Sighted(
         })
     };
     let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
-    let shown = move || match known.with_untracked(|known| known.lock().cloned()) {
-        Some(first) if exists.get() => {
-            view! { <Shown id=id.clone() known first on_ask /> }.into_any()
-        }
-        _ => {
-            exists.track();
+    // Asked for in any case: what was never worked out does not tell when it changes.
+    let shown = move || match (
+        exists.get(),
+        known.with_untracked(|known| known.lock().cloned()),
+    ) {
+        (true, Some(first)) => view! { <Shown id=id.clone() known first past on_ask /> }.into_any(),
+        (true | false, _) => {
             let fault = move || {
                 known.with(|known| match known {
                     Known::Nowhere(fault) => Some(fault.clone()),
                     Known::Here(_) | Known::Asked(_) | Known::Left(..) => None,
                 })
             };
+            // Of a group that is not there, the same would be said twice.
+            let may_have_been = known.with_untracked(|known| match known {
+                Known::Nowhere(fault) => !matches!(fault, Fault::UnknownGroup { .. }),
+                Known::Here(_) | Known::Asked(_) | Known::Left(..) => true,
+            });
             view! {
                 <Heading id=id.clone() lock=None ended=Signal::stored(None) />
                 {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
+                {may_have_been
+                    .then(|| view! { <div class="mt-4"><LockHistory id=id.clone() asked=past /></div> }.into_any())}
             }
             .into_any()
         }
@@ -159,7 +173,13 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>, ended: Signal<Option<Gone>>) 
 }
 
 #[component]
-fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> impl IntoView {
+fn Shown(
+    id: LockId,
+    known: Memo<Known>,
+    first: Lock,
+    past: Loading<History>,
+    on_ask: Callback<()>,
+) -> impl IntoView {
     let live = Live::expect();
     let lock = Memo::new(move |before: Option<&Lock>| {
         known
@@ -183,12 +203,12 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
         } else if group.with(|group| group.as_ref().is_some_and(|group| group.read_only)) {
             Some("This group is read-only: acts are refused by the configuration".to_owned())
         } else {
-            None
+            lock.with(why_never).map(str::to_owned)
         }
     });
     view! {
         <div class="flex flex-wrap items-start justify-between gap-3">
-            <Heading id lock=Some(lock.into()) ended=ended.into() />
+            <Heading id=id.clone() lock=Some(lock.into()) ended=ended.into() />
             <Button variant=Variant::Danger why_not on_press=move |()| releasing.set(true)>
                 "Force release…"
             </Button>
@@ -201,6 +221,8 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
                 <div class=move || if ended.read().is_some() { "grayscale" } else { "" }>
                     <NodeMatrix lock group />
                 </div>
+                <LockHistory id asked=past />
+                <SampleBox lock group />
                 <ScriptBox lock production />
             </div>
             <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label="Facts">
@@ -208,6 +230,17 @@ fn Shown(id: LockId, known: Memo<Known>, first: Lock, on_ask: Callback<()>) -> i
             </section>
         </div>
         <ReleaseDialog open=releasing lock group />
+    }
+}
+
+/// Why a lock like this is never released for its owner.
+fn why_never(lock: &Lock) -> Option<&'static str> {
+    if lock.confidence == Confidence::Possible {
+        Some(
+            "It could be anything: pin a pattern to its format in the configuration to make it a lock",
+        )
+    } else {
+        lock.format.why_not_releasable()
     }
 }
 
@@ -219,7 +252,7 @@ fn Marks(lock: Signal<Lock>, ended: Signal<Option<Gone>>) -> impl IntoView {
             return ().into_any();
         }
         let lock = lock.read();
-        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) /> }
+        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() /> }
             .into_any()
     };
     view! { {move || shown()} }

@@ -12,6 +12,7 @@ use crate::ui::components::lock_table::LockTable;
 use crate::ui::components::node_strip::NodeStrips;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
 
@@ -20,6 +21,7 @@ use crate::ui::query::Query;
 pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
+    Live::expect().look_at(query);
     let acquiring = RwSignal::new(false);
     let navigate = StoredValue::new(use_navigate());
     let show_mine =

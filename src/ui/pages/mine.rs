@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_meta::Title;
 
-use crate::domain::{Mine, Timestamp};
+use crate::domain::{Mine, Released, Timestamp};
 use crate::ui::calls;
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::fault_notice::FaultNotice;
@@ -39,7 +39,9 @@ pub fn MinePage() -> impl IntoView {
         });
     };
     let remove = move |end: Ended| {
-        list.update(|list| list.retain(|mine| mine.with_untracked(|mine| mine.id != end.0)));
+        if !matches!(end.1, Ok(Released { holds: Some(_), .. })) {
+            list.update(|list| list.retain(|mine| mine.with_untracked(|mine| mine.id != end.0)));
+        }
         ended.set(Some(end));
     };
     follow(list);
@@ -53,7 +55,7 @@ pub fn MinePage() -> impl IntoView {
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
                     each=move || list.get()
-                    key=|mine| mine.with_untracked(|mine| (mine.id.clone(), mine.fingerprint.clone()))
+                    key=|mine| mine.with_untracked(|mine| (mine.id.clone(), mine.acquired_at))
                     let:mine
                 >
                     <MineCard mine on_ended=remove />
@@ -96,7 +98,7 @@ fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
                 for card in list.get_untracked() {
                     let is_news = card.with_untracked(|mine| {
                         mine.id == stands.id
-                            && mine.fingerprint == stands.fingerprint
+                            && mine.acquired_at == stands.acquired_at
                             && *mine != stands
                     });
                     if is_news {
@@ -126,7 +128,7 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
         ended.get().map(|(id, end)| {
             let end = match end {
                 Ok(released) => view! {
-                    <p class="mb-1.5 font-semibold text-held">"Released."</p>
+                    <p class="mb-1.5 font-semibold text-held">{how_it_was_released(released.holds)}</p>
                     <NodeActs acts=released.nodes />
                 }
                 .into_any(),
@@ -143,4 +145,18 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
         })
     };
     view! { {move || shown()} }
+}
+
+/// Once is enough, unless its owner entered it more often.
+fn how_it_was_released(holds: Option<u32>) -> String {
+    match holds {
+        None => "Released.".to_owned(),
+        Some(1) => "Released once. It was entered more often: it is free after one more release."
+            .to_owned(),
+        Some(holds) => {
+            format!(
+                "Released once. It was entered more often: it is free after {holds} more releases."
+            )
+        }
+    }
 }

@@ -5,3 +5,4 @@ pub mod locks;
 pub mod mine;
 pub mod nodes;
 pub mod not_found;
+pub mod waits;

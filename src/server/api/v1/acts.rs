@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::refusals::{ActRefusals, Refusals};
-use crate::domain::{Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, Timestamp};
+use crate::domain::{
+    Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, SeenHold, Timestamp,
+};
 use crate::server::api::extract::{Body, LockParams, LockPath, Repeatable};
 use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::operations::{AcquireRequest, Acquired, Extended};
+use crate::server::operations::{AcquireRequest, Acquired, Extended, ForceRelease};
 use crate::server::state::AppState;
 
 /// What an acquire asks for.
@@ -40,9 +42,10 @@ pub struct AcquireBody {
     /// they are found, but not acquired in: 422.
     #[serde(default)]
     format: Option<Format>,
-    /// One's own token instead of a fresh one: 1 to 512 bytes, unguessable, used by nobody else. Where it already holds the
-    /// lock, a `plain` lock is extended to `ttl_ms`, and a Redisson lock is entered once more (and is to be released as
-    /// often).
+    /// One's own token instead of a fresh one: 1 to 512 bytes, unguessable, used by nobody else, and not again once it was
+    /// released or its acquire failed: a node that was out of reach may still be told of the release. Where it already holds
+    /// the lock, a `plain` lock is extended to `ttl_ms` if that is longer, and a Redisson lock is entered once more (and is
+    /// to be released as often).
     #[schema(min_length = 1, max_length = 512)]
     #[serde(default)]
     token: Option<String>,
@@ -61,8 +64,8 @@ pub struct ExtendBody {
     /// The owner's token, as the acquire answered it: 1 to 512 bytes.
     #[schema(min_length = 1, max_length = 512)]
     token: String,
-    /// The new lease in whole milliseconds, from now: at least 10, at most the group's `longest_lease`. It may also be
-    /// shorter than what is left.
+    /// The new lease in whole milliseconds, from now: at least 10, at most the group's `longest_lease`. A lease
+    /// never becomes shorter: where more than that is left, more stays, and the answer's `validity_ms` is this one's.
     #[schema(minimum = 10, example = 30_000)]
     ttl_ms: u64,
 }
@@ -84,9 +87,13 @@ pub struct ForceReleaseBody {
     fingerprint: String,
     /// Why the lock is broken.
     reason: String,
-    /// In `production`: the lock's name.
+    /// The lock's name: in `production`, and everywhere for formats whose release does harm. What harm, `confirm-required` says.
     #[serde(default)]
     confirm: Option<String>,
+    /// The hold that was seen, with fields of the lock as they were. The fingerprint alone does not tell one hold of an owner
+    /// that writes the same bytes each time (a thread, a process) from its next.
+    #[serde(default)]
+    seen: SeenHold,
 }
 
 /// What a release came to.
@@ -182,8 +189,8 @@ pub async fn acquire(
 
 /// Renews a lease with the owner's token: on every node where it is the owner's, and only counted if that is a majority in time.
 ///
-/// After 503 the lease is not what was asked for, and may be shorter or longer than it was: extend again, or stop relying on
-/// it when the last `expires_at` that was answered has passed.
+/// After 503 the lease is not what was asked for, and nowhere shorter than it was: extend again, or stop relying on it when
+/// the last `expires_at` that was answered has passed.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, body = Extended),
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
@@ -226,8 +233,8 @@ pub async fn release(
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, body = ReleasedBody),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`owner-changed`: nothing was touched", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`confirm-required`, or a blank reason", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
@@ -241,7 +248,15 @@ pub async fn force_release(
     })?;
     let released = state
         .operations
-        .force_release(&id, &fingerprint, &body.reason, body.confirm.as_deref())
+        .force_release(
+            &id,
+            ForceRelease {
+                fingerprint: &fingerprint,
+                seen: body.seen,
+                reason: &body.reason,
+                confirm: body.confirm.as_deref(),
+            },
+        )
         .await?;
     let seen_after = released.seen_after.clone().map(|lock| lock.nodes);
     Ok(ReleasedBody::of(

@@ -1,4 +1,4 @@
-//! `GET /api/v1/events`: a snapshot, then every change, as server-sent events.
+//! `GET /api/v1/events`: a snapshot, then every change or those of a window, as server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,19 +11,21 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::Stream;
 use futures::stream::unfold;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
+use super::locks::ListParams;
 use super::refusals::Refusals;
-use crate::domain::Fault;
-use crate::server::api::extract::Params;
+use crate::domain::{Fault, LockId, LockKey, View};
+use crate::server::api::extract::{Params, bad};
 use crate::server::api::limits::Client;
 use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::index::stream::{Event, EventId, Next};
+use crate::server::index::{Told, Watched};
 use crate::server::operations::Operations;
 use crate::server::state::AppState;
 
@@ -31,6 +33,8 @@ use crate::server::state::AppState;
 const PING: Duration = Duration::from_secs(2);
 /// How often a comment keeps proxies from closing a quiet stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// So many locks are followed wherever they stand.
+const MOST_FOLLOWED: usize = 100;
 
 /// Where to begin, and what to see.
 #[derive(Deserialize, IntoParams)]
@@ -39,14 +43,92 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub struct EventParams {
     /// Only this group.
     group: Option<String>,
-    /// The id of the last event that was seen; `Last-Event-ID` does the same and wins.
+    /// The id of the last event that was seen; `Last-Event-ID` does the same and wins. Only where everything is told.
     since: Option<String>,
+    /// As in the list of locks; so are `verdict` to `limit`. Any of them asks for a window: the first locks of that list,
+    /// and how many there are.
+    q: Option<String>,
+    /// Only this verdict.
+    verdict: Option<String>,
+    /// Only with this flag.
+    flag: Option<String>,
+    /// `true`: only locks that a person should look at.
+    attention: Option<String>,
+    /// Only this layout.
+    format: Option<String>,
+    /// Only locks that are this sure.
+    confidence: Option<String>,
+    /// Only this owner.
+    owner: Option<String>,
+    /// What the list is sorted by.
+    sort: Option<String>,
+    /// Which end comes first.
+    order: Option<String>,
+    /// How many locks the window has: 1 to 1000, default 100.
+    limit: Option<String>,
+    /// Further locks that are followed wherever they stand in the list: `<group>/<key>`, both percent-encoded, with commas
+    /// between them; a hundred at most.
+    also: Option<String>,
+}
+
+impl EventParams {
+    /// The part of the board that is asked for; nothing where that is all of it.
+    fn part(self) -> Result<Option<(View, Vec<LockId>)>, ApiError> {
+        let also = self.also.as_deref().map(locks_in).transpose()?;
+        let list = ListParams {
+            group: self.group,
+            q: self.q,
+            verdict: self.verdict,
+            flag: self.flag,
+            attention: self.attention,
+            format: self.format,
+            confidence: self.confidence,
+            owner: self.owner,
+            sort: self.sort,
+            order: self.order,
+            limit: self.limit,
+            cursor: None,
+        };
+        if list.is_everything() && also.is_none() {
+            return Ok(None);
+        }
+        let query = list.read()?;
+        let view = View {
+            filter: query.filter,
+            sort: query.sort,
+            order: query.order,
+            limit: query.limit,
+        };
+        Ok(Some((view, also.unwrap_or_default())))
+    }
+}
+
+fn locks_in(text: &str) -> Result<Vec<LockId>, ApiError> {
+    let decoded = |text: &str| LockKey::decode(text);
+    let lock = |text: &str| {
+        let (group, key) = text.split_once('/')?;
+        let group = String::from_utf8(decoded(group)?.as_bytes().to_vec()).ok()?;
+        let key = decoded(key)?;
+        Some(LockId { group, key })
+    };
+    let locks: Option<Vec<LockId>> = text.split(',').map(lock).collect();
+    locks
+        .filter(|locks| locks.len() <= MOST_FOLLOWED)
+        .ok_or_else(|| {
+            bad(format!(
+                "`also` must be at most {MOST_FOLLOWED} times `<group>/<key>`, percent-encoded, with commas between them"
+            ))
+        })
 }
 
 /// A snapshot (`event: snapshot`), then changes (`event: change`), ids `<epoch>-<seq>`; `event: ping` carries the server's time.
 /// `Last-Event-ID` resumes; whoever missed too much gets a snapshot again.
+///
+/// Whoever asks for a window gets the snapshot of it, then at most every 200 ms the changes of the locks in it, one for each
+/// lock however often it changed, and `event: window`: the counts, and the locks that left it. A window that is opened again
+/// begins with its snapshot, followed by the locks that were lost since.
 #[utoipa::path(get, path = "/api/v1/events", tag = "watch", params(EventParams), responses(Refusals,
-    (status = 200, description = "Server-sent events; `data` is a Snapshot or a Change", content_type = "text/event-stream", body = String),
+    (status = 200, description = "Server-sent events; `data` is a Snapshot, a Change or a WindowNews", content_type = "text/event-stream", body = String),
     (status = 400, description = "`bad-request`: an unknown query value", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -57,33 +139,33 @@ pub async fn events(
     Params(params): Params<EventParams>,
 ) -> Result<Response, ApiError> {
     let seat = state.limits.watch(client)?;
-    if let Some(group) = &params.group {
-        let known = state
-            .operations
-            .index()
-            .stream()
-            .read(|board| board.group(group).is_some());
-        if !known {
-            return Err(Fault::UnknownGroup {
-                group: group.clone(),
-            }
-            .into());
-        }
+    let stream = state.operations.index().stream();
+    if let Some(group) = &params.group
+        && !stream.read(|board| board.group(group).is_some())
+    {
+        let group = group.clone();
+        return Err(Fault::UnknownGroup { group }.into());
     }
     let last_seen = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
-        .or(params.since);
+        .or_else(|| params.since.clone());
+    let group = params.group.clone();
+    let place = last_seen.as_deref().and_then(EventId::parse);
+    let watches = match params.part()? {
+        Some((view, also)) => Watches::Part(Box::new(Watched::new(view, also).after(place))),
+        None => Watches::Everything { group, place },
+    };
     let mut ping = interval(PING);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let viewer = Viewer {
-        latest: state.operations.index().stream().latest(),
+        latest: stream.latest(),
         operations: Arc::clone(&state.operations),
-        group: params.group,
-        place: last_seen.as_deref().and_then(EventId::parse),
+        watches,
         waiting: VecDeque::new(),
-        is_behind: true,
+        has_news: true,
+        rested: Instant::now(),
         ping,
         stop: state.stop.clone(),
         _seat: seat,
@@ -97,18 +179,57 @@ pub async fn events(
     Ok((headers, stream).into_response())
 }
 
-/// One viewer at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring.
+/// One viewer at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring, or is
+/// told as what came of it.
 struct Viewer {
     operations: Arc<Operations>,
-    group: Option<String>,
-    place: Option<EventId>,
-    waiting: VecDeque<Event>,
-    is_behind: bool,
+    watches: Watches,
+    waiting: VecDeque<Waiting>,
+    has_news: bool,
+    /// Before that, nothing is told.
+    rested: Instant,
     latest: watch::Receiver<u64>,
     ping: Interval,
     stop: CancellationToken,
     // Given back when the viewer is gone, however that happens.
     _seat: Seat,
+}
+
+/// What a viewer wants to hear of.
+enum Watches {
+    /// Every change, one by one.
+    Everything {
+        group: Option<String>,
+        place: Option<EventId>,
+    },
+    /// A window.
+    Part(Box<Watched>),
+}
+
+/// What is to be sent.
+enum Waiting {
+    Change(Arc<Event>),
+    Told(EventId, Told),
+}
+
+impl Waiting {
+    fn event(self) -> sse::Event {
+        let (name, id, data) = match self {
+            Self::Change(event) => {
+                let written = sse::Event::default().event("change");
+                return written.id(event.id.to_string()).data(event.json());
+            }
+            Self::Told(id, Told::Snapshot(snapshot)) => ("snapshot", id, written(&snapshot)),
+            Self::Told(id, Told::Change(change)) => ("change", id, written(&change)),
+            Self::Told(id, Told::Window(news)) => ("window", id, written(&news)),
+        };
+        let event = sse::Event::default().event(name);
+        event.id(id.to_string()).data(data)
+    }
+}
+
+fn written(data: &impl Serialize) -> String {
+    serde_json::to_string(data).expect("what is told has no maps with odd keys")
 }
 
 impl Viewer {
@@ -121,47 +242,53 @@ impl Viewer {
     /// The next event; nothing when the server stops.
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
-            if let Some(event) = self.waiting.pop_front() {
-                return Some(
-                    sse::Event::default()
-                        .event("change")
-                        .id(event.id.to_string())
-                        .data(&*event.json),
-                );
-            }
-            if std::mem::take(&mut self.is_behind) {
-                self.latest.mark_unchanged();
-                let index = self.operations.index();
-                let (place, next) =
-                    index
-                        .stream()
-                        .next(self.place, self.group.as_deref(), index.now());
-                self.place = Some(place);
-                match next {
-                    Next::Changes(events) => self.waiting = events.into(),
-                    Next::Snapshot(snapshot) => {
-                        let json = serde_json::to_string(&snapshot)
-                            .expect("a snapshot has no maps with odd keys");
-                        return Some(
-                            sse::Event::default()
-                                .event("snapshot")
-                                .id(place.to_string())
-                                .data(json),
-                        );
-                    }
-                }
-                continue;
+            if let Some(waiting) = self.waiting.pop_front() {
+                return Some(waiting.event());
             }
             tokio::select! {
+                // In this order, so that a snapshot comes first of all.
+                biased;
                 () = self.stop.cancelled() => return None,
-                changed = self.latest.changed() => {
+                () = sleep_until(self.rested), if self.has_news => self.listen(),
+                changed = self.latest.changed(), if !self.has_news => {
                     changed.ok()?;
-                    self.is_behind = true;
+                    self.has_news = true;
                 }
                 _ = self.ping.tick() => {
                     let now = self.operations.index().now();
                     return Some(sse::Event::default().event("ping").data(format!("{{\"now\":\"{now}\"}}")));
                 }
+            }
+        }
+    }
+
+    /// Takes what is new.
+    fn listen(&mut self) {
+        let index = self.operations.index();
+        let latest = *self.latest.borrow_and_update();
+        match &mut self.watches {
+            Watches::Everything { group, place } => {
+                let (now_at, next) = index.stream().next(*place, group.as_deref(), index.now());
+                *place = Some(now_at);
+                self.has_news = false;
+                match next {
+                    Next::Changes(events) => {
+                        self.waiting.extend(events.into_iter().map(Waiting::Change));
+                    }
+                    Next::Snapshot(snapshot) => {
+                        let told = Told::Snapshot(snapshot);
+                        self.waiting.push_back(Waiting::Told(now_at, told));
+                    }
+                }
+            }
+            Watches::Part(watched) => {
+                let telling = watched.next(index.stream(), index.now());
+                self.rested = telling.until.into();
+                // What is told may be what others saw a moment ago.
+                self.has_news = telling.place.is_before(latest);
+                let told = telling.told.into_iter();
+                self.waiting
+                    .extend(told.map(|told| Waiting::Told(telling.place, told)));
             }
         }
     }

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::refusals::Refusals;
-use crate::domain::{Filter, Flag, Format, Lock, Order, Sort, Verdict};
+use crate::domain::{Confidence, Filter, Flag, Format, History, Order, Sort, Verdict};
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
-use crate::server::operations::{ListQuery, Listing};
+use crate::server::operations::{Inspected, ListQuery, Listing};
 use crate::server::state::AppState;
 
 /// How many locks a page has unless asked otherwise, and at most.
@@ -22,29 +22,52 @@ const LARGEST_LIMIT: usize = 1_000;
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
     /// Only this group.
-    group: Option<String>,
+    pub(super) group: Option<String>,
     /// Only locks whose name, owner label or fingerprint contains this.
-    q: Option<String>,
+    pub(super) q: Option<String>,
     /// Only this verdict: `held`, `partial`, `split`, `unknown`.
-    verdict: Option<String>,
+    pub(super) verdict: Option<String>,
     /// Only with this flag: `no-expiry`, `at-risk`, `overdue`, `endless`, `contended`, `split`, `fragment`, `restart-hazard`.
-    flag: Option<String>,
+    pub(super) flag: Option<String>,
+    /// `true`: only locks that a person should look at.
+    pub(super) attention: Option<String>,
     /// Only this layout, by its slug.
-    format: Option<String>,
+    pub(super) format: Option<String>,
+    /// Only locks that are this `sure`, `likely` or `possible`; by default all that are more than possible.
+    pub(super) confidence: Option<String>,
     /// Only this owner: part of the label, or the beginning of the fingerprint.
-    owner: Option<String>,
+    pub(super) owner: Option<String>,
     /// `attention` (default), `key`, `lease`, `held`, `owner`, `contention`, `renewals`.
-    sort: Option<String>,
+    pub(super) sort: Option<String>,
     /// `asc` or `desc`; by default what needs a person, was held, contended or renewed most comes first, and the rest ascends.
-    order: Option<String>,
+    pub(super) order: Option<String>,
     /// 1 to 1000, default 100.
-    limit: Option<String>,
+    pub(super) limit: Option<String>,
     /// `next_cursor` of the page before.
-    cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 impl ListParams {
-    fn read(self) -> Result<ListQuery, ApiError> {
+    /// Whether nothing narrows, orders or cuts the list but the group.
+    pub(super) fn is_everything(&self) -> bool {
+        let asked = [
+            &self.q,
+            &self.verdict,
+            &self.flag,
+            &self.attention,
+            &self.format,
+            &self.confidence,
+            &self.owner,
+            &self.sort,
+            &self.order,
+            &self.limit,
+            &self.cursor,
+        ];
+        asked.iter().all(|asked| asked.is_none())
+    }
+
+    /// What is asked for, if all of it can be understood.
+    pub(super) fn read(self) -> Result<ListQuery, ApiError> {
         let limit = match self.limit {
             Some(text) => {
                 let limit = text
@@ -84,11 +107,24 @@ impl ListParams {
                     Flag::from_slug,
                     Flag::ALL.map(Flag::slug),
                 )?,
+                attention: one_of(
+                    "attention",
+                    self.attention,
+                    |text| text.parse().ok(),
+                    ["true", "false"],
+                )?
+                .unwrap_or(false),
                 format: one_of(
                     "format",
                     self.format,
                     Format::from_slug,
                     Format::ALL.map(Format::slug),
+                )?,
+                confidence: one_of(
+                    "confidence",
+                    self.confidence,
+                    Confidence::from_slug,
+                    Confidence::ALL.map(Confidence::slug),
                 )?,
                 owner: self.owner.filter(|owner| !owner.is_empty()),
             },
@@ -125,9 +161,9 @@ pub async fn locks(
     Ok(Json(state.operations.list(&params.read()?)?))
 }
 
-/// One lock, asked for on the nodes right now.
+/// One lock, asked for on the nodes right now, and who held it before.
 #[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(Refusals,
-    (status = 200, body = Lock),
+    (status = 200, body = Inspected),
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
@@ -136,6 +172,20 @@ pub async fn locks(
 pub async fn lock(
     State(state): State<AppState>,
     LockPath(id): LockPath,
-) -> Result<Json<Lock>, ApiError> {
-    Ok(Json(state.operations.inspect(&id.group, &id.key).await?))
+) -> Result<Json<Inspected>, ApiError> {
+    Ok(Json(state.operations.inspect_with_history(&id).await?))
+}
+
+/// Who held a lock, as far as this console saw it: also of one that is gone. Nothing is asked of the nodes.
+#[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}/history", tag = "watch", params(LockParams), responses(Refusals,
+    (status = 200, body = History),
+    (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn history(
+    State(state): State<AppState>,
+    LockPath(id): LockPath,
+) -> Result<Json<History>, ApiError> {
+    Ok(Json(state.operations.history(&id)?))
 }

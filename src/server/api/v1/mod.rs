@@ -5,3 +5,5 @@ pub mod events;
 pub mod groups;
 pub mod locks;
 mod refusals;
+pub mod samples;
+pub mod waits;

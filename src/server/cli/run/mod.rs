@@ -1,11 +1,9 @@
 //! `lockkeeper run`: holds a lock for as long as a command runs, and ends the command when the lock is lost.
 
 pub mod job;
-mod keep;
 pub mod terminal;
 mod watch;
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -22,8 +20,7 @@ use super::signals::{Signals, status_of};
 use super::text::{short_name, visible};
 use super::{Failure, token, who};
 use crate::domain::{ActOutcome, Fault, Format, LockId, NodeAct};
-use crate::server::operations::{AcquireRequest, Acquired};
-use keep::Keeper;
+use crate::server::operations::{AcquireRequest, Acquired, Kept};
 use watch::under_lock;
 
 /// How long to go on trying to release, and the pause between two tries.
@@ -85,38 +82,60 @@ pub async fn run(options: Run) -> Result<u8, Failure> {
     };
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     let wait = options.wait.unwrap_or_default();
-    let acquired = match until_signalled(&mut signals, obtain(&direct, &id, request, wait)).await {
+    let obtaining = obtain(&direct, &id, request, wait);
+    let acquired = match until_signalled(&mut signals, obtaining).await {
         Ok(taken) => taken.map_err(failed(&id))?,
-        Err(signal) => return Ok(status_of(signal)),
+        Err(signal) => {
+            direct.settle().await;
+            return Ok(status_of(signal));
+        }
     };
     let ahead = options.kill_after.min(options.ttl / 3);
-    let validity = Duration::from_millis(acquired.validity_ms);
-    let keeper = Keeper {
-        operations: &direct.operations,
-        id: &id,
-        token: &acquired.token,
-        ttl: options.ttl,
-        ahead,
-        valid_until: Cell::new(Instant::now() + validity),
+    let kept = direct
+        .operations
+        .keep_here(&id, &acquired, options.ttl, ahead);
+    let lock = Lock {
+        kept: kept.map_err(failed(&id))?,
+        id,
     };
-    let mut command = command(&options.command, &id, &acquired);
-    let ended = under_lock(&mut command, &keeper, &mut signals, options.kill_after).await;
-    if let Some(why) = give_back(&direct, &keeper, &mut signals).await
+    let mut command = command(&options.command, &lock.id, &acquired);
+    let ended = under_lock(&mut command, &lock, &mut signals, options.kill_after).await;
+    if let Some(why) = give_back(&direct, &lock, &acquired.token, &mut signals).await
         && !matches!(ended, Ok(status::LOST))
     {
-        tell(&id, &format!("not released: {why}"));
+        tell(&lock.id, &format!("not released: {why}"));
     }
     ended
 }
 
+/// The lock that the command runs under.
+pub struct Lock {
+    id: LockId,
+    kept: Kept,
+}
+
+impl Lock {
+    /// Whether somebody who relies on it may go on. Nothing may have been renewed for a while: we are stopped with the
+    /// command.
+    fn may_go_on(&self) -> bool {
+        Instant::now() < self.kept.now().give_up_at()
+    }
+}
+
 /// Releases the lock, again where too few nodes answer: what is not released keeps everybody out until it expires. Says
 /// why it was not released.
-async fn give_back(direct: &Direct, keeper: &Keeper<'_>, signals: &mut Signals) -> Option<String> {
-    let until = (Instant::now() + LONGEST_RELEASE).min(keeper.valid_until.get());
+async fn give_back(
+    direct: &Direct,
+    lock: &Lock,
+    token: &str,
+    signals: &mut Signals,
+) -> Option<String> {
+    lock.kept.stop();
+    let until = (Instant::now() + LONGEST_RELEASE).min(lock.kept.now().valid_until());
     let quorum: usize = direct.groups.iter().map(|group| group.quorum()).sum();
     let mut was_released = false;
     loop {
-        let (why, is_over) = match direct.operations.release(keeper.id, keeper.token).await {
+        let (why, is_over) = match direct.operations.release(&lock.id, token).await {
             Ok(released) => {
                 was_released = true;
                 let failed = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });

@@ -1,4 +1,4 @@
-//! Watches over the command: passes signals on, keeps the lock, and ends what must not go on.
+//! Watches over the command: passes signals on, hears when the lock is lost, and ends what must not go on.
 
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,18 +11,17 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until};
 
 use super::job::{Job, Remains};
-use super::keep::{Keeper, Loss};
-use super::tell;
 use super::terminal::{Terminal, what_stopped};
-use crate::domain::LockId;
+use super::{Lock, tell};
 use crate::server::cli::Failure;
 use crate::server::cli::answer::status;
 use crate::server::cli::signals::Signals;
+use crate::server::operations::Loss;
 
-/// Starts the command and waits for its end, renewing the lock and passing signals on.
+/// Starts the command and waits for its end or that of the lock, passing signals on.
 pub async fn under_lock(
     command: &mut Command,
-    keeper: &Keeper<'_>,
+    lock: &Lock,
     signals: &mut Signals,
     kill_after: Duration,
 ) -> Result<u8, Failure> {
@@ -36,7 +35,7 @@ pub async fn under_lock(
     command.process_group(job.group().as_raw());
     let ended = match command.spawn() {
         Ok(child) => {
-            Ok(watch_over(child, &mut job, &mut terminal, keeper, signals, kill_after).await)
+            Ok(watch_over(child, &mut job, &mut terminal, lock, signals, kill_after).await)
         }
         Err(why) => Err(not_started(command, &why)),
     };
@@ -51,7 +50,7 @@ async fn watch_over(
     mut child: Child,
     job: &mut Job,
     terminal: &mut Terminal,
-    keeper: &Keeper<'_>,
+    lock: &Lock,
     signals: &mut Signals,
     kill_after: Duration,
 ) -> u8 {
@@ -59,24 +58,24 @@ async fn watch_over(
         .id()
         .and_then(|pid| i32::try_from(pid).ok())
         .map(Pid::from_raw);
-    let keeping = keeper.keep();
-    tokio::pin!(keeping);
+    let losing = lock.kept.lost();
+    tokio::pin!(losing);
     let mut kill_at: Option<Instant> = None;
     let mut is_killed = false;
     let ended = loop {
         tokio::select! {
             biased;
             ended = child.wait() => break ended,
-            loss = &mut keeping, if kill_at.is_none() => kill_at = Some(on_loss(&loss, job, keeper, kill_after)),
+            loss = &mut losing, if kill_at.is_none() => kill_at = Some(on_loss(&loss, job, lock, kill_after)),
             () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() && !is_killed => {
                 job.signal(Signal::SIGKILL);
                 is_killed = true;
             }
             signal = signals.next() => match signal {
-                Signal::SIGTSTP => terminal.suspend(job, || keeper.may_go_on()),
+                Signal::SIGTSTP => terminal.suspend(job, || lock.may_go_on()),
                 Signal::SIGCHLD => {
                     if let Some(by) = pid.and_then(what_stopped) {
-                        terminal.stopped(by, job, || keeper.may_go_on());
+                        terminal.stopped(by, job, || lock.may_go_on());
                     }
                 }
                 Signal::SIGUSR1 | Signal::SIGUSR2 => {
@@ -101,8 +100,8 @@ async fn watch_over(
         loop {
             tokio::select! {
                 remains = &mut ending => break remains,
-                loss = &mut keeping, if kill_at.is_none() => {
-                    tell_lost(keeper.id, &loss, "what the command left running");
+                loss = &mut losing, if kill_at.is_none() => {
+                    tell_lost(lock, &loss, "what the command left running");
                     kill_at = Some(Instant::now());
                     let _gone = killpg(group, Signal::SIGKILL);
                 }
@@ -111,7 +110,7 @@ async fn watch_over(
     };
     if remains == Remains::Ended {
         tell(
-            keeper.id,
+            &lock.id,
             "what the command left running was ended before the release",
         );
     }
@@ -123,13 +122,13 @@ async fn watch_over(
 }
 
 /// Tells the command to end, and when it is to be dead.
-fn on_loss(loss: &Loss, job: &Job, keeper: &Keeper<'_>, kill_after: Duration) -> Instant {
-    tell_lost(keeper.id, loss, "the command");
+fn on_loss(loss: &Loss, job: &Job, lock: &Lock, kill_after: Duration) -> Instant {
+    tell_lost(lock, loss, "the command");
     let now = Instant::now();
     let at = match loss {
-        Loss::Gone(_) => now + kill_after,
+        Loss::Gone | Loss::Taken(_) | Loss::WrongType(_) | Loss::Forced => now + kill_after,
         // Nobody else can have it before its validity is over, and nobody shall meet the command then.
-        Loss::Unrenewed(_) => (now + kill_after).min(keeper.valid_until.get()),
+        Loss::Unrenewed | Loss::RanOut(_) => (now + kill_after).min(lock.kept.now().valid_until()),
     };
     if at > now {
         job.signal(Signal::SIGTERM);
@@ -141,14 +140,10 @@ fn on_loss(loss: &Loss, job: &Job, keeper: &Keeper<'_>, kill_after: Duration) ->
     at
 }
 
-fn tell_lost(id: &LockId, loss: &Loss, ended: &str) {
-    let why = match loss {
-        Loss::Gone(why) => why.clone(),
-        Loss::Unrenewed(why) => format!("it could not be renewed in time: {why}"),
-    };
+fn tell_lost(lock: &Lock, loss: &Loss, ended: &str) {
     tell(
-        id,
-        &format!("the lock is lost, {ended} is told to end: {why}"),
+        &lock.id,
+        &format!("the lock is lost, {ended} is told to end: {loss}"),
     );
 }
 

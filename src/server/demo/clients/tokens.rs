@@ -74,12 +74,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);
 
     fn read(value: Value) -> Recognised {
-        let sighting = Sighting {
-            key: LockKey::from("lock:a"),
-            value,
-            ttl: Ttl::Ms(30_000),
-            seen_at: NOW,
-        };
+        let sighting = Sighting::alone(LockKey::from("lock:a"), value, Ttl::Ms(30_000), NOW);
         recognise(&sighting, false).unwrap()
     }
 
@@ -99,7 +94,7 @@ mod tests {
             );
             assert_eq!(
                 of_text(machine("BILLING-1", 4711)),
-                (Format::Plain, Some("BILLING-1 pid 4711".into()))
+                (Format::Madelson, Some("BILLING-1 pid 4711".into()))
             );
             assert_eq!(
                 of_text(shedlock(NOW, "worker-7d9f")),

@@ -7,7 +7,8 @@
 //! **What is written.** Seconds with a fraction, as `time.time()` or `Time.now.to_f` give them, read by everybody who reads
 //! them as a number. The nine digits behind the point are random and stay the same for as long as a lock is held: they are
 //! the owner's sign, by which it extends and releases. The seconds in front of them are the lease, rounded up by less than
-//! a second, as the classic recipe adds one. So a token goes on working after an extension, although the value is another.
+//! a second, as the classic recipe adds one. They only ever become later: what was promised before stays true, also when an
+//! extension fails; where one asks for less than is left, the value stays, and a token that is answered then is another of the same hold. So a token goes on working after an extension, although the value is another.
 //! Whole seconds would be the same for everybody who came in the same second; milliseconds are read as seconds by most
 //! clients: a lock for 50,000 years.
 //!
@@ -113,7 +114,7 @@ pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<V
     }
 }
 
-/// Writes a later moment if the lock is the owner's. One without a sign could be anybody's.
+/// Writes the moment if it is later and the lock is the owner's. One without a sign could be anybody's.
 pub async fn extend(
     line: Line,
     key: &LockKey,

@@ -8,14 +8,16 @@
 //! | [`legacy`] | string without a TTL | its value, by its digits behind the point | `SETNX`, `GETSET` |
 
 mod legacy;
+mod permissions;
 mod plain;
-mod redisson;
+pub mod redisson;
 
 use std::time::Duration;
 
-pub use plain::millis;
+pub use permissions::Permissions;
+pub use plain::{millis, release as release_string};
 use redis::RedisResult;
-pub use redisson::{Request, release_from};
+pub use redisson::{Request, fair_queue};
 
 use super::Token;
 use super::ballot::Vote;
@@ -60,17 +62,15 @@ pub struct Bid<'a> {
 impl Layout {
     /// The layout that a format names, if locks can be taken in it.
     pub fn of(format: Format) -> Option<Self> {
-        match format {
-            Format::Plain => Some(Self::Plain),
-            Format::Redisson => Some(Self::Redisson),
-            Format::RedissonFair => Some(Self::RedissonFair),
-            Format::LegacyTimestamp => Some(Self::Legacy),
-            Format::RedisPy
-            | Format::NodeRedlock
-            | Format::Redsync
-            | Format::Rslock
-            | Format::ShedLock => None,
-        }
+        let known = [
+            (Format::Plain, Self::Plain),
+            (Format::Redisson, Self::Redisson),
+            (Format::RedissonFair, Self::RedissonFair),
+            (Format::LegacyTimestamp, Self::Legacy),
+        ];
+        known
+            .into_iter()
+            .find_map(|(known, layout)| (known == format).then_some(layout))
     }
 
     /// The layout that a token's shape speaks for: what is tried first with it. Fair and not, Redisson's locks are
@@ -175,7 +175,7 @@ impl Layout {
         }
     }
 
-    /// Sets the lease on a node. `written` is the token as the node is to see it.
+    /// Makes the lease on a node longer, never shorter. `written` is the token as the node is to see it.
     pub async fn extend(
         self,
         line: Line,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use redis::{RedisResult, ScriptInvocation, Value as Reply};
+use redis::{RedisResult, ScriptInvocation};
 
 use super::Bid;
 use crate::domain::LockKey;
@@ -15,6 +15,7 @@ use crate::server::nodes::line::{CompareAndDelete, Line};
 use crate::server::nodes::look::look_closely;
 use crate::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RELEASE, Told};
 use crate::server::nodes::sighting::Value;
+use crate::server::nodes::values::can_read;
 
 /// Takes the lock, or extends it if it is the caller's already.
 pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {
@@ -46,13 +47,20 @@ pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> Red
         Told::OtherOwner { value, pttl } => {
             Vote::Theirs(found_there(key, value, pttl, clock.now()))
         }
-        Told::WrongType { type_name } if type_name == "hash" => {
+        Told::WrongType { type_name } if can_read(&type_name) => {
             let Ok(Some(sighting)) = look_closely(line, clock, key).await else {
                 return Ok(Vote::Theirs(None));
             };
             match (in_the_way(&sighting), &sighting.value) {
                 (Some(theirs), _) => Vote::Theirs(Some(theirs)),
-                (None, Value::Hash(_) | Value::TooLarge) => Vote::WrongType(type_name),
+                (
+                    None,
+                    Value::Hash(_)
+                    | Value::Set(_)
+                    | Value::SortedSet(_)
+                    | Value::List(_)
+                    | Value::TooLarge,
+                ) => Vote::WrongType(type_name),
                 // Another type by now.
                 (None, Value::Text(_) | Value::Other { .. }) => Vote::Theirs(None),
             }
@@ -65,38 +73,21 @@ pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> Red
     })
 }
 
-/// Sets the lease if the lock is the owner's: by the server's own command where it has one, which tells only whether it
-/// was done, or by the script, which also tells why not.
+/// Makes the lease longer if the lock is the owner's. Newer servers' `SET key token IFEQ token PX` would do it without a
+/// script, but also make it shorter, and `PEXPIRE … GT` does not look whose lock it is.
 pub async fn extend(
     mut line: Line,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
 ) -> RedisResult<Told> {
-    if line.abilities.compare_and_set {
-        let mut set = redis::cmd("SET");
-        set.arg(key.as_bytes())
-            .arg(token.expose())
-            .arg("IFEQ")
-            .arg(token.expose())
-            .arg("PX")
-            .arg(millis(ttl));
-        let answer: RedisResult<Reply> = set.query_async(&mut line.connection).await;
-        if matches!(answer, Ok(Reply::Okay)) {
-            return Ok(Told::Done);
-        }
-        if let Err(error) = answer
-            && !is_the_servers(&error)
-        {
-            return Err(error);
-        }
-    }
     let mut script = EXTEND.key(key.as_bytes());
     script.arg(token.expose()).arg(millis(ttl));
     script.invoke_async(&mut line.connection).await
 }
 
-/// Deletes the lock if it is the owner's, by command or script like [`extend`].
+/// Deletes the lock if it is the owner's: by the server's own command where it has one, which tells only whether it was
+/// done, or by the script, which also tells why not.
 pub async fn release(mut line: Line, key: &LockKey, token: &Token) -> RedisResult<Told> {
     let command = line.abilities.compare_and_delete.map(|how| match how {
         CompareAndDelete::Delex => {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! **Entering again.** One who brings its token and holds the lock enters once more; it is free after as many releases. The
-//! lease never becomes shorter by entering again or by releasing one of several holds, where Redisson sets it to the last
+//! lease never becomes shorter by entering again, by extending or by releasing one of several holds, where Redisson sets it to the last
 //! one's: whoever entered first was told until when to rely on it. An acquire that fails on a quorum counts down again
 //! where it is known to have counted up; a node that did not answer may be left with one too many, until the lease ends.
 //!
@@ -23,8 +23,8 @@
 //! as Redisson does. Several nodes may have the same queue in another order; whoever fails for that goes back to the end
 //! where it stood first, so that one of them gets ahead of the others in the end, but not always who came first.
 //!
-//! **Permissions.** A release needs `redisson_unlock_latch:*` beside the lock, a fair acquire `redisson_lock_queue:*` and
-//! `redisson_lock_timeout:*`. Without those of the channels (`&redisson_lock__channel:*`) it is free, and nobody is woken.
+//! **Permissions.** [`Layout::permissions`](super::Layout::permissions) lists them. Without those of the queue and the
+//! channels a release frees the lock all the same, and nobody is woken.
 //!
 //! Redisson's fence (`redisson_lock_token:{…}`) is left alone: ours lies beside the lock under our own name.
 //!
@@ -137,7 +137,7 @@ fn is_another_hash(told: &Told) -> bool {
             .all(|(field, _)| formats::redisson::is_owner(field))
 }
 
-/// Sets the lease if the lock is the owner's.
+/// Makes the lease longer if the lock is the owner's.
 pub async fn extend(
     mut line: Line,
     key: &LockKey,
@@ -189,17 +189,6 @@ pub async fn leave(
     run(line, clock, script, owner, "leave", Some(waited)).await
 }
 
-/// Frees the lock if nobody but this owner holds it, however often.
-pub async fn release_from(
-    line: Line,
-    clock: &Clock,
-    key: &LockKey,
-    field: &[u8],
-) -> RedisResult<Told> {
-    let script = RELEASE_REDISSON.key(key.as_bytes());
-    run(line, clock, script, (key, field), "only", None).await
-}
-
 async fn run(
     mut line: Line,
     clock: &Clock,
@@ -227,22 +216,33 @@ fn whole_millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn queue(key: &LockKey) -> Vec<u8> {
+/// What lies beside a fair lock: who waits for it, in order, and until when each does.
+pub fn fair_queue(key: &LockKey) -> (LockKey, LockKey) {
+    (LockKey::new(queue(key)), LockKey::new(deadlines(key)))
+}
+
+/// Who waits for a fair lock, in order.
+pub fn queue(key: &LockKey) -> Vec<u8> {
     beside("redisson_lock_queue", key)
 }
 
-fn deadlines(key: &LockKey) -> Vec<u8> {
+/// Until when each of them does.
+pub fn deadlines(key: &LockKey) -> Vec<u8> {
     beside("redisson_lock_timeout", key)
 }
 
 /// The channels that waiters listen to: one, or where Redisson and node-redisson disagree about braces in the middle of a
 /// name, that of each.
-fn channels(key: &LockKey) -> Vec<Vec<u8>> {
-    const PREFIX: &str = "redisson_lock__channel";
+pub fn channels(key: &LockKey) -> Vec<Vec<u8>> {
+    channels_of("redisson_lock__channel", key)
+}
+
+/// The channels with this prefix: each kind of lock has its own.
+pub fn channels_of(prefix: &str, key: &LockKey) -> Vec<Vec<u8>> {
     let name = key.as_bytes();
-    let mut channels = vec![beside(PREFIX, key)];
+    let mut channels = vec![beside(prefix, key)];
     if name.contains(&b'{') && !name.starts_with(b"{") {
-        channels.push([PREFIX.as_bytes(), b":{", name, b"}"].concat());
+        channels.push([prefix.as_bytes(), b":{", name, b"}"].concat());
     }
     channels
 }

@@ -1,13 +1,19 @@
--- Takes a lock that is a string, or extends it if it is the caller's already, and raises its fence.
+-- Takes a lock that is a string, or extends it if it is the caller's already, and raises its fence. A lease never becomes
+-- shorter by this: its owner may rely on it, also when this try fails on the other nodes.
 -- KEYS[1] the lock, KEYS[2] its fence if it has one; ARGV[1] the token, ARGV[2] the lease in milliseconds, ARGV[3] the
 -- fence proposed, ARGV[4] for how many milliseconds it is remembered.
 -- Answers {2 taken | 1 extended | -1 somebody else's | -2 of another type, its value or type, the fence or the PTTL}.
 local fence = 0
+local text = ARGV[3]
 if KEYS[2] then
   -- Read first: a fence that is no number ends the script before anything is written.
   local last = tonumber(redis.call('GET', KEYS[2]) or 0)
   if not last or last >= 9007199254740991 then return redis.error_reply('ERR the fence beside this lock is no number to count on') end
-  fence = math.max(tonumber(ARGV[3]), last + 1)
+  fence = tonumber(text)
+  if last >= fence then
+    fence = last + 1
+    text = string.format('%.0f', fence)
+  end
 end
 local took = 2
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
@@ -16,8 +22,9 @@ if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if kind ~= 'string' then return {-2, kind, left} end
   local start = redis.call('GETRANGE', KEYS[1], 0, math.max(#ARGV[1], 512))
   if start ~= ARGV[1] then return {-1, start:sub(1, 513), left} end
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  -- Written in any case: a server that may not write, such as a replica, has to say so.
+  redis.call('PEXPIRE', KEYS[1], math.max(left, tonumber(ARGV[2])))
   took = 1
 end
-if KEYS[2] then redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4]) end
+if KEYS[2] then redis.call('SET', KEYS[2], text, 'PX', ARGV[4]) end
 return {took, '', fence}

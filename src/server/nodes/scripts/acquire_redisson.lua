@@ -22,9 +22,11 @@ if kind == 'hash' and holds_of(lock, field) then
   took = 1
   if ARGV[3] == '1' then redis.call('HINCRBY', lock, field, 1) end
   -- Whoever entered before was promised its lease: it never becomes shorter by this.
-  if left < tonumber(ARGV[2]) then redis.call('PEXPIRE', lock, ARGV[2]) end
+  redis.call('PEXPIRE', lock, math.max(left, tonumber(ARGV[2])))
 elseif kind == 'none' and (not head or head == field) then
   took = 2
+  -- Does nothing yet: whoever may not set a lease is told before there is a lock without one.
+  redis.call('PEXPIRE', lock, ARGV[2])
   if head then
     redis.call('LPOP', queue)
     redis.call('ZREM', deadlines, field)

@@ -20,6 +20,13 @@ macro_rules! legacy {
     };
 }
 
+/// A script that releases somebody else's lock, behind what these share.
+macro_rules! force {
+    ($($part:literal),+) => {
+        LazyLock::new(|| Script::new(concat!(include_str!("force.lua"), $(include_str!($part)),+)))
+    };
+}
+
 /// How the names of the counters begin that [`ACQUIRE`] keeps beside locks. They are no locks and never shown as such.
 pub const FENCES: &[u8] = b"lockkeeper:fence:";
 
@@ -42,7 +49,7 @@ pub static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!
 /// Raises a fence.
 pub static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("raise.lua")));
 
-/// Sets the lease if the token is the owner's.
+/// Makes the lease longer, never shorter, if the token is the owner's.
 pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));
 
 /// Deletes a string if its value is the expected one.
@@ -52,7 +59,7 @@ pub static RELEASE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!
 pub static ACQUIRE_REDISSON: LazyLock<Script> =
     LazyLock::new(|| Script::new(redisson!("acquire_redisson.lua")));
 
-/// Sets the lease if the field is the owner's.
+/// Makes the lease longer, never shorter, if the field is the owner's.
 pub static EXTEND_REDISSON: LazyLock<Script> =
     LazyLock::new(|| Script::new(redisson!("extend_redisson.lua")));
 
@@ -64,9 +71,39 @@ pub static RELEASE_REDISSON: LazyLock<Script> =
 pub static ACQUIRE_LEGACY: LazyLock<Script> =
     LazyLock::new(|| Script::new(legacy!("acquire_legacy.lua")));
 
-/// Replaces or deletes the caller's moment.
+/// Replaces the caller's moment by a later one, or deletes it.
 pub static REWRITE_LEGACY: LazyLock<Script> =
     LazyLock::new(|| Script::new(legacy!("rewrite_legacy.lua")));
+
+/// Deletes a string that has the owner's value, and tells who waits.
+pub static FORCE_STRING: LazyLock<Script> = force!("force_string.lua");
+
+/// Deletes Redisson's hash, and wakes who waits.
+pub static FORCE_REDISSON: LazyLock<Script> = force!("redisson.lua", "force_redisson.lua");
+
+/// Takes a reader or the writer out of Redisson's read-write lock.
+pub static FORCE_READ_WRITE: LazyLock<Script> = force!("force_read_write.lua");
+
+/// Takes one value out of Redisson's faster multi-lock.
+pub static FORCE_MULTI: LazyLock<Script> = force!("force_multi.lua");
+
+/// Gives a permit of Redisson's semaphore back.
+pub static FORCE_PERMIT: LazyLock<Script> = force!("force_permit.lua");
+
+/// Takes an owner's members out of a sorted set.
+pub static FORCE_MEMBERS: LazyLock<Script> = force!("force_members.lua");
+
+/// Takes an owner out of a set.
+pub static FORCE_SET: LazyLock<Script> = force!("force_set.lua");
+
+/// Takes an owner's field out of a hash.
+pub static FORCE_FIELD: LazyLock<Script> = force!("force_field.lua");
+
+/// Takes a job out of a digest of sidekiq-unique-jobs.
+pub static FORCE_SIDEKIQ: LazyLock<Script> = force!("force_sidekiq.lua");
+
+/// Writes suo's array anew.
+pub static FORCE_SUO: LazyLock<Script> = force!("force_suo.lua");
 
 /// What the scripts that take a lock answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,13 +121,33 @@ pub enum Given {
 
 impl FromRedisValue for Given {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (code, _, fence): (i64, Value, i64) = redis::from_redis_value(value.clone())?;
-        match code {
-            1 | 2 => Ok(Self::Ours {
+        if let Value::Array(parts) = &value
+            && let [Value::Int(code @ (1 | 2)), _, Value::Int(fence)] = parts[..]
+        {
+            return Ok(Self::Ours {
                 again: code == 1,
                 fence: u64::try_from(fence).unwrap_or(0),
-            }),
-            _ => Told::from_redis_value(value).map(Self::Refused),
+            });
+        }
+        Told::from_redis_value(value).map(Self::Refused)
+    }
+}
+
+/// What the scripts answer that release somebody else's lock.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parted {
+    /// Done, or why not; [`Told::WrongType`] also where that owner is not among those who hold it.
+    Told(Told),
+    /// The owner is the one that was seen, but its hold is another: renewed, entered or acquired again since. Nothing was touched.
+    AnotherHold,
+}
+
+impl FromRedisValue for Parted {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (code, _, _): (i64, Value, Value) = redis::from_redis_value(value.clone())?;
+        match code {
+            -4 => Ok(Self::AnotherHold),
+            _ => Told::from_redis_value(value).map(Self::Told),
         }
     }
 }

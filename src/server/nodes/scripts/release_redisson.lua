@@ -1,7 +1,6 @@
 -- Releases Redisson's lock, and wakes who waits: one waiter of each instance, and the head of the fair queue.
 -- KEYS[1] the lock, KEYS[2] what remembers this request, if it may come twice; ARGV[1] the owner's field, ARGV[2] `once`: one
--- hold, `all`: what a failed acquire left, `only`: all, if nobody else has a field there, `leave`: just the place in the
--- queue; ARGV[3] now, ARGV[4] for how long the caller waited in line (nothing: it did not), ARGV[5] the queue, ARGV[6] the
+-- hold, `all`: what a failed acquire left, `leave`: just the place in the queue; ARGV[3] now, ARGV[4] for how long the caller waited in line (nothing: it did not), ARGV[5] the queue, ARGV[6] the
 -- deadlines, ARGV[7] for how many milliseconds the request is remembered, from ARGV[8] on the channels.
 -- Queue and channels are no KEYS: whoever may not use them can release the lock all the same, and nobody is woken.
 -- Answers {1 released | 2 held still, '', how often | 0 not there | -3 somebody else's | -2 of another type, …, its PTTL}.
@@ -38,7 +37,7 @@ if how == 'leave' then
 end
 local kind, left = redis.call('TYPE', lock)['ok'], redis.call('PTTL', lock)
 local holds = kind == 'hash' and holds_of(lock, field)
-if not holds or (how == 'only' and redis.call('HLEN', lock) > 1) then
+if not holds then
   if has_left then
     wake()
     return {1, '', left}

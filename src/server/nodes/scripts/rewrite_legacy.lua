@@ -1,6 +1,7 @@
--- Extends a legacy lock by writing another moment, or releases it, if the sign is its owner's.
+-- Extends a legacy lock by writing a later moment, or releases it, if the sign is its owner's. A moment is never replaced by
+-- an earlier one: its owner may rely on it.
 -- KEYS[1] the lock; ARGV[1] the sign, ARGV[2] the value to write, nothing to delete it.
--- Answers {3 written | 1 released | 0 not there | -1 somebody else's | -2 of another type, its value or type, its PTTL}.
+-- Answers {3 written | 1 released, or it lasts that long | 0 not there | -1 somebody else's | -2 of another type, its value or type, its PTTL}.
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'none' then return {0, '', 0} end
 local left = redis.call('PTTL', KEYS[1])
@@ -12,5 +13,8 @@ if ARGV[2] == '' then
   redis.call('DEL', KEYS[1])
   return {1, '', left}
 end
-redis.call('SET', KEYS[1], ARGV[2])
-return {3, '', left}
+-- With the same sign, whole seconds are what differs.
+local stays = moment(value) > moment(ARGV[2])
+-- Written in any case: a server that may not write, such as a replica, has to say so.
+redis.call('SET', KEYS[1], stays and value or ARGV[2])
+return {stays and 1 or 3, '', left}

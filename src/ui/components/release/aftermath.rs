@@ -1,9 +1,7 @@
 //! What became of the lock after it was released: watched for one renewal interval. Pure rules.
 
-use crate::domain::{Fingerprint, Lock, Owner, Renewals, Timestamp};
+use crate::domain::{Fingerprint, Lock, Owner, Timestamp};
 
-/// Watched this long where no renewal was seen before.
-const WATCH_MS: u64 = 10_000;
 /// A renewal that is a little late still counts.
 const GRACE_MS: u64 = 1_000;
 
@@ -33,11 +31,10 @@ pub enum Aftermath {
     StillThere,
 }
 
-/// How long a lock is watched after its release: one of its renewal intervals.
-pub fn watch_ms(renewals: &Renewals) -> u64 {
-    renewals
-        .every_ms
-        .map_or(WATCH_MS, |every| every.clamp(2_000, 120_000) + GRACE_MS)
+/// How long a lock is watched after its release: one of its renewal intervals, or as long as its library may take.
+pub fn watch_ms(lock: &Lock, now: Timestamp) -> u64 {
+    let left_ms = lock.lease.remaining_ms(now);
+    lock.format.watch_ms(lock.renewals.every_ms, left_ms) + GRACE_MS
 }
 
 impl Aftermath {

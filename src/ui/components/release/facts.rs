@@ -4,7 +4,8 @@ use leptos::prelude::*;
 
 use super::super::lock_facts::renewed;
 use super::super::owner_name::grouped;
-use crate::domain::{Fingerprint, Format, Lock};
+use super::aftermath::watch_ms;
+use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 
@@ -40,7 +41,7 @@ pub fn ReleaseFacts(
     };
     let ends = move || {
         let lock = lock.read();
-        let outlives = lock.format == Format::LegacyTimestamp;
+        let outlives = lock.format.outlives_its_lease();
         match format::lease(lock.lease, outlives, live.now.get()) {
             LeaseWords::None => "does not expire by itself".to_owned(),
             LeaseWords::Left(left) => format!("expires by itself in {left}"),
@@ -53,6 +54,15 @@ pub fn ReleaseFacts(
     let library = move || {
         let format = lock.read().format;
         format!("{}: {}", format.slug(), format.after_release())
+    };
+    let watched = move || {
+        let lock = lock.read();
+        let span = format::countdown(watch_ms(&lock, live.now.get()));
+        if lock.format.may_come_back() {
+            format!("watched for {span}: a live owner may put it back, which undoes the release")
+        } else {
+            format!("watched for {span}")
+        }
     };
     view! {
         <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted">
@@ -68,6 +78,8 @@ pub fn ReleaseFacts(
             <dd class="font-medium">{move || ends()}</dd>
             <dt>"This library"</dt>
             <dd>{move || library()}</dd>
+            <dt>"Afterwards"</dt>
+            <dd>{move || watched()}</dd>
         </dl>
     }
 }

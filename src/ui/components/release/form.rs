@@ -11,7 +11,9 @@ use super::Act;
 use super::confirmation::Confirmation;
 use super::facts::ReleaseFacts;
 use super::standing::Standing;
-use crate::domain::{Environment, Fault, GroupView, Lock};
+use crate::domain::{
+    Answer, Environment, Fault, Fingerprint, GroupView, Lease, Lock, SeenHold, Timestamp,
+};
 use crate::ui::kit::{
     Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
 };
@@ -31,7 +33,8 @@ pub fn ReleaseForm(
     act: RwSignal<Option<Act>>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let id = seen.id.clone();
+    let (id, since) = (seen.id.clone(), seen.acquired_at);
+    let is_harmful = seen.format.harm().is_some();
     let owners = seen.owners.clone();
     let Some(first) = owners.first().map(|owner| owner.fingerprint.clone()) else {
         return view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> }.into_any();
@@ -54,18 +57,24 @@ pub fn ReleaseForm(
         Memo::new(move |before: Option<&Standing>| {
             let (lock, gone) = (live.lock(&id), live.ending(&id));
             fingerprint.with(|seen| {
-                Standing::now(seen, lock.as_ref(), gone, live.now.get_untracked(), before)
+                Standing::now(
+                    (seen, since),
+                    lock.as_ref(),
+                    gone,
+                    live.now.get_untracked(),
+                    before,
+                )
             })
         })
     };
-    let production = Memo::new(move |_| {
-        group.with(|group| group.as_ref().map(|group| group.environment))
-            == Some(Environment::Production)
+    let is_asked_for = Memo::new(move |_| {
+        let environment = group.with(|group| group.as_ref().map(|group| group.environment));
+        is_harmful || environment == Some(Environment::Production)
     });
     let confirmation = {
         let key = id.key.clone();
         Memo::new(move |_| {
-            production
+            is_asked_for
                 .get()
                 .then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint)))
         })
@@ -103,15 +112,15 @@ pub fn ReleaseForm(
                 current.try_get_untracked().unwrap_or_else(|| seen.clone()),
             );
             let wanted = fingerprint.get_untracked();
-            let confirm = production
+            let hold = hold(&lock, &wanted, since);
+            let confirm = is_asked_for
                 .get_untracked()
                 .then(|| id.key.text().into_owned());
             sending.set(true);
             fault.set(None);
             spawn_local(async move {
-                match calls::force_release(id, wanted.clone(), reason.get_untracked(), confirm)
-                    .await
-                {
+                let reason = reason.get_untracked();
+                match calls::force_release(id, wanted.clone(), hold, reason, confirm).await {
                     Ok(released) => act.set(Some(Act {
                         lock,
                         fingerprint: wanted,
@@ -226,6 +235,7 @@ pub fn ReleaseForm(
                     {move || match *standing.read() {
                         Standing::AsSeen => String::new(),
                         Standing::Changed { .. } => "The owner changed".to_owned(),
+                        Standing::Again => "The owner acquired the lock again".to_owned(),
                         Standing::Gone(_) => "The lock is not observed any more".to_owned(),
                     }}
                 </span>
@@ -242,4 +252,31 @@ pub fn ReleaseForm(
         </form>
     }
     .into_any()
+}
+
+/// The hold that is on screen: since when it was held when the dialog opened, and what is known of it by now.
+fn hold(lock: &Lock, owner: &Fingerprint, since: Timestamp) -> SeenHold {
+    let mut owners = lock.owners.iter();
+    let owner = owners.find(|known| known.fingerprint == *owner);
+    let leases = lock.nodes.iter().map(|node| &node.answer);
+    SeenHold {
+        acquired_at: Some(since),
+        expires_at: leases.filter_map(ends_at).max(),
+        holds: owner.and_then(|owner| owner.holds),
+    }
+}
+
+fn ends_at(answer: &Answer) -> Option<Timestamp> {
+    match answer {
+        Answer::Holds {
+            lease: Lease::Expires { at, .. },
+            ..
+        } => Some(*at),
+        Answer::Holds {
+            lease: Lease::Never,
+            ..
+        }
+        | Answer::Absent
+        | Answer::Unreachable { .. } => None,
+    }
 }

@@ -4,12 +4,14 @@ mod aftermath;
 mod confirmation;
 mod facts;
 mod form;
+mod harm;
 mod result;
 mod standing;
 
 use leptos::prelude::*;
 
 use self::form::ReleaseForm;
+use self::harm::ReleaseHarm;
 use self::result::ReleaseResult;
 use crate::domain::{Fingerprint, GroupView, Lock, Released};
 use crate::ui::kit::{Dialog, DialogHandle};
@@ -37,11 +39,16 @@ pub fn ReleaseDialog(
     let content = Callback::new(move |handle: DialogHandle| {
         let act = RwSignal::new(None::<Act>);
         let seen = lock.get_untracked();
+        let harm = RwSignal::new(seen.format.harm());
         view! {
             <div class="p-5">
-                {move || match act.get() {
-                    None => view! { <ReleaseForm seen=seen.clone() group handle act /> }.into_any(),
-                    Some(act) => view! { <ReleaseResult act handle /> }.into_any(),
+                {move || match (act.get(), harm.get()) {
+                    (Some(act), _) => view! { <ReleaseResult act handle /> }.into_any(),
+                    (None, Some(told)) => {
+                        view! { <ReleaseHarm lock=seen.clone() harm=told handle on_accept=move |()| harm.set(None) /> }
+                            .into_any()
+                    }
+                    (None, None) => view! { <ReleaseForm seen=seen.clone() group handle act /> }.into_any(),
                 }}
             </div>
         }

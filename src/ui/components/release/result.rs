@@ -26,7 +26,7 @@ pub fn ReleaseResult(
         released,
     } = act;
     let (id, at) = (lock.id.clone(), released.at);
-    let until = at.plus_millis(i64::try_from(watch_ms(&lock.renewals)).unwrap_or(i64::MAX));
+    let until = at.plus_millis(i64::try_from(watch_ms(&lock, at)).unwrap_or(i64::MAX));
     let aftermath = Memo::new(move |before: Option<&Aftermath>| {
         let current = live.lock(&id);
         let current = current.as_ref().map(|lock| (lock, live.seen_at(lock)));

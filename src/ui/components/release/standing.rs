@@ -16,14 +16,16 @@ pub enum Standing {
         /// When this was noticed.
         at: Timestamp,
     },
+    /// The same owner let it go and acquired it again.
+    Again,
     /// It is not observed any more.
     Gone(Gone),
 }
 
 impl Standing {
-    /// What became of it, given what was known a moment `before`.
+    /// What became of it, given what was known a moment `before`: of this owner's hold, which it had `since` then.
     pub fn now(
-        seen: &Fingerprint,
+        (seen, since): (&Fingerprint, Timestamp),
         lock: Option<&Lock>,
         gone: Option<Gone>,
         now: Timestamp,
@@ -33,6 +35,9 @@ impl Standing {
             // A lock that was never on the board cannot leave it: the nodes will tell when it is released.
             return gone.map_or(Self::AsSeen, Self::Gone);
         };
+        if lock.was_acquired_again(seen, since) {
+            return Self::Again;
+        }
         if lock.owners.iter().any(|owner| owner.fingerprint == *seen) {
             return Self::AsSeen;
         }
@@ -55,6 +60,10 @@ impl Standing {
                 format::ago(*at, now),
                 to.name()
             )),
+            Self::Again => Some(
+                "The same owner let it go and acquired it again: it is not the hold that you saw."
+                    .to_owned(),
+            ),
             Self::Gone(gone) => Some(match gone.ending {
                 Ending::Expired => {
                     format!("It has expired by itself, {}.", format::ago(gone.at, now))
@@ -75,7 +84,9 @@ impl Standing {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::{AcquiredAt, Format, Lease, LockId, Mode, Renewals, Source, Verdict};
+    use crate::domain::{
+        AcquiredAt, Confidence, Format, Lease, LockId, Mode, Renewals, Source, Verdict,
+    };
 
     pub const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
@@ -97,6 +108,7 @@ pub(super) mod tests {
                 key: "lock:a".into(),
             },
             format: Format::Plain,
+            confidence: Confidence::Sure,
             mode: Mode::Exclusive,
             verdict: Verdict::Held,
             flags: Vec::new(),
@@ -107,21 +119,16 @@ pub(super) mod tests {
             acquired_at_is: AcquiredAt::FirstSeen,
             observed_at,
             nodes: Vec::new(),
-            renewals: Renewals {
-                count: 0,
-                per_minute: None,
-                every_ms: None,
-                last_at: None,
-                source: Source::Poll,
-            },
+            renewals: Renewals::none(Source::Poll),
             evidence: Vec::new(),
+            unmeasured: None,
         }
     }
 
     #[test]
     fn a_new_owner_is_named_with_the_moment_it_was_noticed() {
         let changed = Standing::now(
-            &owner(1).fingerprint,
+            (&owner(1).fingerprint, NOW),
             Some(&lock(&[5], NOW, NOW)),
             None,
             NOW,
@@ -129,7 +136,7 @@ pub(super) mod tests {
         );
         let later = NOW.plus_millis(2_000);
         let still = Standing::now(
-            &owner(1).fingerprint,
+            (&owner(1).fingerprint, NOW),
             Some(&lock(&[5], NOW, later)),
             None,
             later,
@@ -145,7 +152,22 @@ pub(super) mod tests {
     fn one_of_two_owners_may_still_be_released() {
         let split = lock(&[2, 1], NOW, NOW);
         assert_eq!(
-            Standing::now(&owner(1).fingerprint, Some(&split), None, NOW, None),
+            Standing::now((&owner(1).fingerprint, NOW), Some(&split), None, NOW, None),
+            Standing::AsSeen
+        );
+    }
+
+    #[test]
+    fn a_hold_that_began_anew_is_not_the_one_that_was_seen() {
+        let again = lock(&[1], NOW.plus_millis(1), NOW.plus_millis(1));
+        let seen = owner(1).fingerprint;
+        assert_eq!(
+            Standing::now((&seen, NOW), Some(&again), None, NOW, None),
+            Standing::Again
+        );
+        let renewed = lock(&[1], NOW, NOW.plus_millis(1));
+        assert_eq!(
+            Standing::now((&seen, NOW), Some(&renewed), None, NOW, None),
             Standing::AsSeen
         );
     }
@@ -156,13 +178,13 @@ pub(super) mod tests {
             ending: Ending::Expired,
             at: NOW,
         };
-        let standing = Standing::now(&owner(1).fingerprint, None, Some(gone), NOW, None);
+        let standing = Standing::now((&owner(1).fingerprint, NOW), None, Some(gone), NOW, None);
         assert_eq!(
             standing.why_not(NOW).unwrap(),
             "It has expired by itself, 0.0 s ago."
         );
         assert_eq!(
-            Standing::now(&owner(1).fingerprint, None, None, NOW, None),
+            Standing::now((&owner(1).fingerprint, NOW), None, None, NOW, None),
             Standing::AsSeen
         );
     }

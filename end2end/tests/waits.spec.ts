@@ -1,0 +1,33 @@
+// Who waits for whom: nobody, one through this console, and two Redisson threads that wait for one another.
+import { expect, type Node, open, test } from './fixtures';
+
+/** A Redisson thread that has one fair lock and stands in the queue of another. */
+async function hasAndWants(node: Node, thread: number, has: string, wants: string) {
+  const field = `6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:${thread}`;
+  await node.redis.hset(has, field, 1);
+  await node.redis.pexpire(has, 600_000);
+  await node.redis.rpush(`redisson_lock_queue:{${wants}}`, field);
+}
+
+test('a deadlock shows up, and goes away when one gives up', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes: [node] });
+  await open(page, console);
+  await page.getByRole('link', { name: 'Waits' }).click();
+  await expect(page.getByRole('heading', { name: 'No waiting observed' })).toBeVisible();
+
+  await hasAndWants(node, 1, 'lock:a', 'lock:b');
+  await hasAndWants(node, 2, 'lock:b', 'lock:a');
+  await hasAndWants(node, 3, 'lock:c', 'lock:a');
+  const tree = page.getByRole('list', { name: 'Locks that block others' });
+  await expect(tree.getByText('deadlock').first()).toBeVisible({ timeout: 15_000 });
+  await expect(tree.getByRole('link', { name: 'lock:a' }).first()).toBeVisible();
+  await expect(tree).toContainText('as above: the circle is closed');
+  await expect(tree).toContainText('6d1f5a0e thread 3');
+
+  await node.redis.del('redisson_lock_queue:{lock:b}');
+  await expect(tree.getByText('deadlock')).toHaveCount(0, { timeout: 15_000 });
+  await expect(tree).toContainText('6d1f5a0e thread 2');
+  await tree.getByRole('link', { name: 'lock:a' }).first().click();
+  await expect(page.getByRole('region', { name: 'History' })).toContainText('6d1f5a0e thread 1');
+});

@@ -1,0 +1,164 @@
+//! The part of a board that somebody looks at: the first locks of a sorted list, and how many there are of which kind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Board, Confidence, Filter, Lock, LockId, Order, Rank, Sort};
+
+/// What somebody looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// What the list is narrowed to.
+    pub filter: Filter,
+    /// What it is sorted by.
+    pub sort: Sort,
+    /// Which end comes first.
+    pub order: Order,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// What there is to see of it.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// The first locks, in order.
+    pub locks: Vec<Arc<Lock>>,
+    /// How many pass the filter.
+    pub total: u32,
+    /// Those among them that come behind the place that was asked for: on this page and on all further ones.
+    pub rest: u32,
+    /// How many are in which state.
+    pub counts: Counts,
+}
+
+/// How many locks are in which state: of those that group, search, owner and format let through, whatever verdict or flag
+/// was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Counts {
+    /// All of them, but for the possible ones.
+    pub all: u32,
+    /// Those that a person should look at.
+    pub attention: u32,
+    /// Those that may be locks and may be anything. They are counted nowhere else.
+    pub possible: u32,
+    /// By verdict; a verdict that is not there is nobody's.
+    pub verdicts: BTreeMap<String, u32>,
+    /// By flag.
+    pub flags: BTreeMap<String, u32>,
+    /// By layout.
+    pub formats: BTreeMap<String, u32>,
+}
+
+/// What changed about a window beside its locks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WindowNews {
+    /// How many pass the filter now.
+    pub total: u32,
+    /// How many are in which state now.
+    pub counts: Counts,
+    /// The locks that are not among those sent any more, though they are still observed.
+    pub left: Vec<LockId>,
+}
+
+impl View {
+    /// What there is to see on the board, behind `after` if that is given.
+    pub fn of(&self, board: &Board, after: Option<&Rank<'_>>) -> Window {
+        let about = Filter {
+            verdict: None,
+            flag: None,
+            attention: false,
+            confidence: None,
+            ..self.filter.clone()
+        };
+        let possible = Filter {
+            confidence: Some(Confidence::Possible),
+            ..about.clone()
+        };
+        let mut tally = Tally::default();
+        let mut total = 0_u32;
+        let mut ranked: Vec<(Rank<'_>, &Arc<Lock>)> = Vec::new();
+        for lock in board.locks.values() {
+            if lock.confidence == Confidence::Possible {
+                tally.possible += u32::from(possible.matches(lock));
+            } else if about.matches(lock) {
+                tally.add(lock);
+            } else {
+                continue;
+            }
+            if self.filter.matches(lock) {
+                total += 1;
+                let rank = self.sort.rank(lock);
+                if after.is_none_or(|after| self.order.compare(&rank, after).is_gt()) {
+                    ranked.push((rank, lock));
+                }
+            }
+        }
+        let rest = u32::try_from(ranked.len()).unwrap_or(u32::MAX);
+        let by_rank = |(a, _): &(Rank<'_>, _), (b, _): &(Rank<'_>, _)| self.order.compare(a, b);
+        // Only the page is put in order: what comes behind it only has to come behind it.
+        if self.limit < ranked.len() {
+            ranked.select_nth_unstable_by(self.limit, by_rank);
+            ranked.truncate(self.limit);
+        }
+        ranked.sort_unstable_by(by_rank);
+        Window {
+            locks: ranked
+                .into_iter()
+                .map(|(_, lock)| Arc::clone(lock))
+                .collect(),
+            total,
+            rest,
+            counts: tally.counts(),
+        }
+    }
+}
+
+/// [`Counts`] while they are being counted.
+#[derive(Default)]
+struct Tally {
+    all: u32,
+    attention: u32,
+    possible: u32,
+    verdicts: BTreeMap<super::Verdict, u32>,
+    flags: BTreeMap<super::Flag, u32>,
+    formats: BTreeMap<super::Format, u32>,
+}
+
+impl Tally {
+    fn add(&mut self, lock: &Lock) {
+        self.all += 1;
+        self.attention += u32::from(lock.needs_attention());
+        *self.verdicts.entry(lock.verdict).or_default() += 1;
+        *self.formats.entry(lock.format).or_default() += 1;
+        for flag in &lock.flags {
+            *self.flags.entry(*flag).or_default() += 1;
+        }
+    }
+
+    fn counts(self) -> Counts {
+        fn named<T>(
+            counts: BTreeMap<T, u32>,
+            slug: fn(T) -> &'static str,
+        ) -> BTreeMap<String, u32> {
+            let counts = counts.into_iter();
+            counts
+                .map(|(of, count)| (slug(of).to_owned(), count))
+                .collect()
+        }
+        Counts {
+            all: self.all,
+            attention: self.attention,
+            possible: self.possible,
+            verdicts: named(self.verdicts, super::Verdict::slug),
+            flags: named(self.flags, super::Flag::slug),
+            formats: named(self.formats, super::Format::slug),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

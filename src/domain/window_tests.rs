@@ -1,0 +1,104 @@
+//! What a window shows of a board, and what it counts.
+
+use serde_json::json;
+
+use super::*;
+use crate::domain::{Flag, Verdict};
+
+fn lock(n: i64, verdict: &str, flags: &[&str], confidence: &str) -> Lock {
+    let at = |ms: i64| super::super::Timestamp::from_millis(ms);
+    serde_json::from_value(json!({
+        "group": if n % 2 == 0 { "even" } else { "odd" },
+        "key": format!("lock:{n:03}"),
+        "format": "plain",
+        "confidence": confidence,
+        "mode": "exclusive",
+        "verdict": verdict,
+        "flags": flags,
+        "owners": [],
+        "expires_at": at(1_000_000 - n),
+        "lease_ms": 1,
+        "acquired_at": at(n),
+        "acquired_at_is": "first-seen",
+        "observed_at": at(1_000),
+        "nodes": [],
+        "renewals": {"count": 0, "source": "feed"},
+        "evidence": [],
+    }))
+    .unwrap()
+}
+
+fn board() -> Board {
+    let mut locks: Vec<Lock> = (0..50).map(|n| lock(n, "held", &[], "sure")).collect();
+    locks.push(lock(50, "split", &["split"], "sure"));
+    locks.push(lock(51, "held", &["no-expiry"], "likely"));
+    locks.push(lock(52, "held", &[], "possible"));
+    let locks = locks.into_iter();
+    Board {
+        groups: Vec::new(),
+        locks: locks
+            .map(|lock| (lock.id.clone(), Arc::new(lock)))
+            .collect(),
+    }
+}
+
+fn view(sort: Sort, limit: usize) -> View {
+    View {
+        sort,
+        order: sort.usual_order(),
+        limit,
+        ..View::default()
+    }
+}
+
+fn names(window: &Window) -> Vec<String> {
+    let locks = window.locks.iter();
+    locks.map(|lock| lock.key().text().into_owned()).collect()
+}
+
+#[test]
+fn a_window_is_the_beginning_of_the_sorted_list() {
+    let board = board();
+    for sort in Sort::ALL {
+        let all = view(sort, usize::MAX).of(&board, None);
+        assert_eq!((all.locks.len(), all.total, all.rest), (52, 52, 52));
+        for limit in [0, 1, 7, 52, 53] {
+            let window = view(sort, limit).of(&board, None);
+            let first = limit.min(52);
+            assert_eq!(names(&window), names(&all)[..first], "{sort:?} {limit}");
+            assert_eq!((window.total, window.rest), (52, 52));
+        }
+        let behind = sort.rank(&all.locks[9]);
+        let next = view(sort, 5).of(&board, Some(&behind));
+        assert_eq!(names(&next), names(&all)[10..15], "{sort:?}");
+        assert_eq!((next.total, next.rest), (52, 42));
+    }
+    let first = view(Sort::Attention, 3).of(&board, None);
+    assert_eq!(names(&first), ["lock:050", "lock:051", "lock:000"]);
+}
+
+#[test]
+fn the_counts_are_those_of_all_states_whichever_is_shown() {
+    let board = board();
+    let mut split = view(Sort::Key, 10);
+    split.filter.verdict = Some(Verdict::Split);
+    let window = split.of(&board, None);
+    assert_eq!((names(&window).len(), window.total), (1, 1));
+    let counts = window.counts;
+    assert_eq!((counts.all, counts.attention, counts.possible), (52, 2, 1));
+    assert_eq!(counts.verdicts["held"], 51);
+    assert_eq!(counts.flags[Flag::NoExpiry.slug()], 1);
+    assert_eq!(counts.formats["plain"], 52);
+
+    let mut even = view(Sort::Key, 10);
+    even.filter.group = Some("even".into());
+    even.filter.attention = true;
+    let window = even.of(&board, None);
+    assert_eq!((window.total, window.counts.all), (1, 26));
+
+    let mut possible = view(Sort::Key, 10);
+    possible.filter.confidence = Some(Confidence::Possible);
+    let window = possible.of(&board, None);
+    assert_eq!(names(&window), ["lock:052"]);
+    assert_eq!((window.total, window.counts.all), (1, 52));
+}

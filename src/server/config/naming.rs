@@ -1,0 +1,164 @@
+//! What the operator says about the names of a group's locks: which are locks of which format, and which are none.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::ConfigError;
+use super::file::Source;
+use crate::domain::Format;
+
+/// A pattern whose names are locks of one format, whatever their values look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Redis' glob.
+    pub pattern: String,
+    /// The format. A string under such a name is a lock of it even where its owner wrote a token of his own.
+    pub format: Format,
+}
+
+/// What the operator says about the names of a group's locks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Naming<'a> {
+    /// The scanned patterns are the operator's: that a name matches them speaks for a lock.
+    pub is_explicit: bool,
+    /// The first that matches decides.
+    pub pins: &'a [Pin],
+    /// What matches one of these is no lock.
+    pub ignore: &'a [String],
+}
+
+impl Naming<'_> {
+    /// No pins and nothing ignored.
+    pub fn unpinned(is_explicit: bool) -> Self {
+        Self {
+            is_explicit,
+            ..Self::default()
+        }
+    }
+}
+
+/// One `[[group.format]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PinTable {
+    pattern: Spanned<String>,
+    format: Spanned<String>,
+}
+
+/// Reads the pins of a group.
+pub(super) fn read_pins(
+    source: &Source<'_>,
+    tables: &[Spanned<PinTable>],
+) -> Result<Vec<Pin>, ConfigError> {
+    let mut pins: Vec<Pin> = Vec::new();
+    for table in tables {
+        let PinTable { pattern, format } = table.get_ref();
+        check_pattern(source, pattern)?;
+        if let Some(known) = pins.iter().find(|pin| pin.pattern == *pattern.get_ref()) {
+            let why = format!(
+                "the pattern \"{}\" is pinned to `{}` already",
+                known.pattern, known.format
+            );
+            return Err(source.error(pattern, &why));
+        }
+        let slug = format.get_ref();
+        let found = Format::from_slug(slug).ok_or_else(|| {
+            let slugs: Vec<&str> = Format::ALL.into_iter().map(Format::slug).collect();
+            let why = format!(
+                "there is no format \"{slug}\"; there are {}",
+                slugs.join(", ")
+            );
+            source.error(format, &why)
+        })?;
+        pins.push(Pin {
+            pattern: pattern.get_ref().clone(),
+            format: found,
+        });
+    }
+    Ok(pins)
+}
+
+/// Reads a list of patterns.
+pub(super) fn read_patterns(
+    source: &Source<'_>,
+    patterns: &[Spanned<String>],
+) -> Result<Vec<String>, ConfigError> {
+    patterns
+        .iter()
+        .map(|pattern| {
+            check_pattern(source, pattern)?;
+            Ok(pattern.get_ref().clone())
+        })
+        .collect()
+}
+
+fn check_pattern(source: &Source<'_>, pattern: &Spanned<String>) -> Result<(), ConfigError> {
+    if pattern.get_ref().is_empty() {
+        return Err(source.error(
+            pattern,
+            "an empty pattern matches only the empty key; did you mean \"*\"?",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::config::parse;
+
+    fn group(lines: &str) -> Result<super::super::GroupConfig, String> {
+        let text =
+            format!("[[group]]\nname = \"a\"\nnode = [{{ url = \"redis://h:1\" }}]\n{lines}");
+        let mut config = parse("l.toml", &text, &|_| None).map_err(|error| error.to_string())?;
+        Ok(config.groups.remove(0))
+    }
+
+    #[test]
+    fn a_pattern_is_pinned_to_its_format_and_scanned() {
+        let group = group(
+            "ignore = [\"lock:ui:*\"]\n[[group.format]]\npattern = \"orders:*\"\nformat = \"redsync\"",
+        )
+        .unwrap();
+        let pin = Pin {
+            pattern: "orders:*".into(),
+            format: Format::Redsync,
+        };
+        assert_eq!(group.pins, [pin]);
+        assert_eq!(group.ignore, ["lock:ui:*"]);
+        assert!(group.keys.contains(&"orders:*".to_owned()));
+        assert!(!group.keys_are_explicit, "the other patterns are not his");
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let errors = [
+            (
+                "[[group.format]]\npattern = \"a:*\"\nformat = \"redision\"",
+                "l.toml:6:10: there is no format \"redision\"; there are plain, redis-py,",
+            ),
+            (
+                "[[group.format]]\npattern = \"\"\nformat = \"plain\"",
+                "l.toml:5:11: an empty pattern",
+            ),
+            (
+                "[[group.format]]\npattern = \"a\"\nformat = \"plain\"\n[[group.format]]\npattern = \"a\"\nformat = \"rq\"",
+                "l.toml:8:11: the pattern \"a\" is pinned to `plain` already",
+            ),
+            (
+                "[[group.format]]\npattern = \"a\"",
+                "l.toml:4:1: missing field `format`",
+            ),
+            (
+                "[[group.format]]\npattern = \"a\"\nformat = \"plain\"\nkey = 1",
+                "l.toml:7:1: unknown field `key`",
+            ),
+            ("ignore = [\"a\", \"\"]", "l.toml:4:16: an empty pattern"),
+            ("ignore = \"a\"", "l.toml:4:10: invalid type"),
+        ];
+        for (lines, expected) in errors {
+            let error = group(lines).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

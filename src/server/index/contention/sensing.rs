@@ -1,0 +1,195 @@
+//! Asks one node again and again who else touches its locks and who waits for them, within a budget.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::super::Index;
+use super::super::known;
+use super::super::observer::Report;
+use super::{Contention, OfNode};
+use crate::domain::{Format, LockId, LockKey};
+use crate::server::nodes::Group;
+use crate::server::nodes::node::Node;
+use crate::server::nodes::touch::{Blind, Round, Sensor, Touch};
+use crate::server::nodes::waiters::{Awaited, Waiters, waiters};
+
+/// The pause between two rounds, on average.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// So many locks are asked about in one round, and the next ones in the next: 10,000 a second cost a server less than one
+/// per cent of a core.
+const LOCKS_PER_ROUND: usize = 5_000;
+
+/// Who waits is asked in every so many rounds.
+const ROUNDS_PER_WAITERS: u32 = 2;
+
+/// What was seen of touches counts for so long, though no more can be seen.
+const BLIND_FOR: Duration = Duration::from_secs(60);
+
+/// Asks a node of a group until `stop` is cancelled.
+pub async fn sense(index: Index, group: Arc<Group>, place: usize, stop: CancellationToken) {
+    let Some(node) = group.each().get(place).cloned() else {
+        return;
+    };
+    let sensing = Sensing {
+        index,
+        group: group.config.name.clone(),
+        node,
+        place,
+        sensor: Sensor::default(),
+        behind: None,
+        rounds: 0,
+        waiters: HashMap::new(),
+        blind_since: None,
+    };
+    stop.run_until_cancelled(sensing.go_on()).await;
+}
+
+struct Sensing {
+    index: Index,
+    group: String,
+    node: Arc<Node>,
+    place: usize,
+    sensor: Sensor,
+    /// The last lock of the round before.
+    behind: Option<LockKey>,
+    rounds: u32,
+    /// Who waited when that was last asked.
+    waiters: HashMap<LockKey, Waiters>,
+    blind_since: Option<Instant>,
+}
+
+impl Sensing {
+    async fn go_on(mut self) {
+        self.node.first_attempt().await;
+        loop {
+            // Not in step with what else is done every second.
+            sleep(EVERY.mul_f64(rand::random_range(0.8..1.2))).await;
+            let locks = self.next_locks();
+            if locks.is_empty() {
+                continue;
+            }
+            self.rounds = self.rounds.wrapping_add(1);
+            let keys: Vec<LockKey> = locks.iter().map(|(key, _)| key.clone()).collect();
+            let round = self.sensor.round(&self.node, &keys).await;
+            if self.rounds.is_multiple_of(ROUNDS_PER_WAITERS) || locks.len() == LOCKS_PER_ROUND {
+                self.ask_waiters(&locks).await;
+            }
+            let changed = self.note(&keys, &round);
+            if changed.is_empty() {
+                continue;
+            }
+            let report = Report::Signs {
+                group: self.group.clone(),
+                at: self.index.now(),
+                keys: changed,
+            };
+            if self.index.reports.send(report).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The locks of the next round.
+    fn next_locks(&mut self) -> Vec<(LockKey, Format)> {
+        let behind = self.behind.take();
+        let is_first = behind.is_none();
+        let next = |behind: Option<LockKey>| {
+            let behind = behind.map(|key| LockId {
+                group: self.group.clone(),
+                key,
+            });
+            self.index
+                .stream
+                .read(|board| known::next_with_format(board, &self.group, behind, LOCKS_PER_ROUND))
+        };
+        let mut locks = next(behind);
+        if locks.is_empty() && !is_first {
+            locks = next(None);
+        }
+        if locks.len() == LOCKS_PER_ROUND {
+            self.behind = locks.last().map(|(key, _)| key.clone());
+        }
+        locks
+    }
+
+    async fn ask_waiters(&mut self, locks: &[(LockKey, Format)]) {
+        let awaited: Vec<Awaited> = locks
+            .iter()
+            .filter_map(|(key, format)| {
+                let channel = channel(*format)?;
+                let key = key.clone();
+                Some(Awaited { key, channel })
+            })
+            .collect();
+        for (key, _) in locks {
+            self.waiters.remove(key);
+        }
+        if awaited.is_empty() {
+            return;
+        }
+        if let Some(all) = waiters(&self.node, &awaited).await {
+            let some = awaited.into_iter().zip(all);
+            let some = some.filter(|(_, waiters)| *waiters != Waiters::default());
+            self.waiters
+                .extend(some.map(|(awaited, waiters)| (awaited.key, waiters)));
+        }
+    }
+
+    /// Notes what the round told; the locks of which that looks different.
+    fn note(&mut self, keys: &[LockKey], round: &Round) -> Vec<LockKey> {
+        let contention = Arc::clone(&self.index.contention);
+        self.node.cannot_tell_touches(round.blind.map(Blind::words));
+        let mut changed = match round.blind {
+            None => {
+                self.blind_since = None;
+                Vec::new()
+            }
+            Some(_) => self.go_blind(&contention),
+        };
+        for (key, touch) in keys.iter().zip(&round.touches) {
+            let mut now = OfNode {
+                waiters: self.waiters.get(key).copied().unwrap_or_default(),
+                ..OfNode::default()
+            };
+            match (touch, round.blind) {
+                (_, Some(_)) => {
+                    let waiters = now.waiters;
+                    let before = contention.of_node(&self.group, key, self.place);
+                    now = OfNode { waiters, ..before };
+                }
+                (Touch::Nothing, None) => {}
+                (Touch::Blind(why), None) => now.doubt = Some(*why),
+                (Touch::Seen(figure), None) => now.touch = *figure,
+            }
+            if contention.note(&self.group, key, self.place, now) {
+                changed.push(key.clone());
+            }
+        }
+        changed
+    }
+
+    fn go_blind(&mut self, contention: &Contention) -> Vec<LockKey> {
+        let since = *self.blind_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > BLIND_FOR {
+            contention.forget_touches(&self.group, self.place)
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// How the channel begins on which this library's waiters have themselves told of a release.
+fn channel(format: Format) -> Option<&'static str> {
+    match format.slug() {
+        "redisson-read-write" => Some("redisson_rwlock"),
+        "redisson-semaphore" | "redisson-permit-semaphore" => Some("redisson_sc"),
+        other => other
+            .starts_with("redisson")
+            .then_some("redisson_lock__channel"),
+    }
+}

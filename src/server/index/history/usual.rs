@@ -1,0 +1,60 @@
+//! How long holds usually last: the latest ones of a name pattern, and the limit that follows from them.
+
+use crate::domain::{Timestamp, Usual, UsualOf};
+
+/// So many durations of one pattern are kept.
+const MOST_SAMPLES: usize = 256;
+
+/// The latest durations of holds.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    lasted_ms: Vec<u32>,
+    /// Which one is overwritten next, once there are enough.
+    next: usize,
+    limit: Limit,
+    pub(super) changed_at: Option<Timestamp>,
+}
+
+impl Samples {
+    pub(super) fn add(&mut self, lasted_ms: &[u64], now: Timestamp) {
+        self.changed_at = Some(now);
+        self.limit.forget();
+        for ms in lasted_ms {
+            let ms = u32::try_from(*ms).unwrap_or(u32::MAX);
+            match self.lasted_ms.get_mut(self.next) {
+                Some(oldest) => *oldest = ms,
+                None => self.lasted_ms.push(ms),
+            }
+            self.next = (self.next + 1) % MOST_SAMPLES;
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<u64> {
+        self.lasted_ms.iter().map(|ms| u64::from(*ms)).collect()
+    }
+
+    pub(super) fn overdue_after_ms(&mut self) -> Option<u64> {
+        let Self {
+            limit, lasted_ms, ..
+        } = self;
+        limit.get(|| lasted_ms.iter().map(|ms| u64::from(*ms)).collect())
+    }
+}
+
+/// From when on a hold is overdue, worked out when it is asked for and only once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limit(Option<Option<u64>>);
+
+impl Limit {
+    pub(super) fn get(&mut self, lasted_ms: impl FnOnce() -> Vec<u64>) -> Option<u64> {
+        *self.0.get_or_insert_with(|| {
+            let usual = Usual::of(&mut lasted_ms(), UsualOf::Lock);
+            usual.and_then(|usual| usual.overdue_after_ms())
+        })
+    }
+
+    /// Something is known beyond it.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
+    }
+}

@@ -1,0 +1,188 @@
+//! Looks: all nodes are asked about some keys, and what they say is reported unless it is the middle of a change.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::super::merge::{Entry, merge};
+use super::super::observer::Report;
+use super::{KEYS_AT_ONCE, Watcher};
+use crate::domain::quorum::{Judgement, judge};
+use crate::domain::{Answer, LockKey, Mode, Timestamp, Verdict};
+use crate::server::nodes::Look;
+
+/// A lock caught in the middle of a change of owners is looked at once more after this time before it is called split or partial.
+const SETTLE: Duration = Duration::from_millis(60);
+/// More names that are no locks are not kept in mind.
+const MOST_REJECTED: usize = 200_000;
+
+/// What nodes told of a key.
+#[derive(Clone, Copy, Default)]
+pub(super) struct News {
+    /// How many writes.
+    pub(super) writes: u32,
+    /// Where it changes hands too fast to look at each time: how often.
+    pub(super) hand_overs_per_minute: Option<f64>,
+}
+
+/// A lock that was caught in the middle of a change.
+pub(super) struct Unsettled {
+    until: Instant,
+    /// What was told of it and is not reported yet.
+    writes: u32,
+}
+
+impl Watcher {
+    /// Asks all nodes about some keys and reports what they say. False when nobody listens any more.
+    pub(super) async fn look(&mut self, keys: &[LockKey]) -> bool {
+        self.look_with(keys, &HashMap::new()).await
+    }
+
+    /// The same for keys of which nodes told.
+    pub(super) async fn look_at_news(&mut self, news: &HashMap<LockKey, News>) -> bool {
+        let keys: Vec<LockKey> = news.keys().cloned().collect();
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            if !self.look_with(keys, news).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn look_with(&mut self, keys: &[LockKey], news: &HashMap<LockKey, News>) -> bool {
+        if keys.is_empty() {
+            return true;
+        }
+        let (asked_at, entries) = self.ask(keys, news).await;
+        let now = Instant::now();
+        let mut settled = Vec::with_capacity(entries.len());
+        let mut again = Vec::new();
+        for mut entry in entries {
+            let before = self.unsettled.remove(&entry.key);
+            let carried = before.as_ref().map_or(0, |before| before.writes);
+            entry.watched.writes = entry.watched.writes.saturating_add(carried);
+            let until = before.map_or(now + SETTLE, |before| before.until);
+            if self.is_unsettled(&entry) && until > now {
+                let unsettled = Unsettled {
+                    until,
+                    writes: entry.watched.writes,
+                };
+                again.push(entry.key.clone());
+                self.unsettled.insert(entry.key, unsettled);
+            } else {
+                settled.push(entry);
+            }
+        }
+        if !self.report(asked_at, settled).await {
+            return false;
+        }
+        if self.can_come_back || again.is_empty() {
+            return true;
+        }
+        sleep(SETTLE).await;
+        self.unsettled.clear();
+        let (asked_at, entries) = self.ask(&again, news).await;
+        self.report(asked_at, entries).await
+    }
+
+    async fn ask(
+        &mut self,
+        keys: &[LockKey],
+        news: &HashMap<LockKey, News>,
+    ) -> (Timestamp, Vec<Entry>) {
+        let look = self.group.look(keys).await;
+        self.note_missed(&look);
+        self.note_rejected(&look, keys);
+        let nodes_seen = look.nodes.iter().any(|node| node.seen.is_ok());
+        let asked_at = look.asked_at;
+        let mut entries = merge(look, keys, self.group.config.naming());
+        // Asked after the look: a flush that came in between is a gap.
+        let fed = self.group.fed();
+        for entry in &mut entries {
+            entry.watched.fed_since = fed.since(&entry.key);
+            if let Some(news) = news.get(&entry.key) {
+                entry.watched.writes = news.writes;
+                entry.watched.hand_overs_per_minute = news.hand_overs_per_minute;
+            }
+            if entry.told.is_some() {
+                self.rejected.remove(&entry.key);
+            } else if nodes_seen {
+                self.passed_over.insert(entry.key.clone());
+            }
+        }
+        (asked_at, entries)
+    }
+
+    pub(super) fn has_unsettled(&self) -> bool {
+        !self.unsettled.is_empty()
+    }
+
+    /// When the first of the locks that were caught in the middle of a change is looked at again.
+    pub(super) fn wakes_at(&self) -> Instant {
+        let untils = self.unsettled.values().map(|unsettled| unsettled.until);
+        untils.min().unwrap_or_else(Instant::now)
+    }
+
+    /// Looks again at locks that were caught in the middle of a change.
+    pub(super) async fn look_at_unsettled(&mut self) -> bool {
+        let now = Instant::now();
+        let is_over = |(_, unsettled): &(&LockKey, &Unsettled)| unsettled.until <= now;
+        let over = self.unsettled.iter().filter(is_over);
+        let keys: Vec<LockKey> = over.map(|(key, _)| key.clone()).collect();
+        self.look(&keys).await
+    }
+
+    fn note_missed(&mut self, look: &Look) {
+        let now = self.index.now();
+        let missed = look.nodes.iter().filter(|node| node.seen.is_err());
+        self.missed
+            .extend(missed.map(|node| (node.node.clone(), now)));
+    }
+
+    /// Takes every key that is there for no lock; those that are taken for one after all are put right by the caller. A
+    /// key that is not there says nothing about its name.
+    fn note_rejected(&mut self, look: &Look, keys: &[LockKey]) {
+        if self.rejected.len() >= MOST_REJECTED {
+            return;
+        }
+        for seen in look.nodes.iter().filter_map(|node| node.seen.as_ref().ok()) {
+            let there = keys.iter().zip(seen).filter(|(_, seen)| seen.is_some());
+            self.rejected.extend(there.map(|(key, _)| key.clone()));
+        }
+    }
+
+    async fn report(&self, asked_at: Timestamp, entries: Vec<Entry>) -> bool {
+        let report = Report::Looked {
+            group: self.group.config.name.clone(),
+            asked_at,
+            entries,
+            reply: None,
+        };
+        self.index.reports.send(report).await.is_ok()
+    }
+
+    /// Newly split or partial: the nodes may have been asked between two steps of one acquire or release.
+    fn is_unsettled(&self, entry: &Entry) -> bool {
+        let answers: Vec<&Answer> = entry.nodes.iter().map(|node| &node.answer).collect();
+        let mode = entry.told.map_or(Mode::Exclusive, |told| told.mode);
+        match judge(&answers, mode) {
+            Judgement::Seen(seen) => match seen.verdict {
+                Verdict::Split | Verdict::Partial => {
+                    let id = crate::domain::LockId {
+                        group: self.group.config.name.clone(),
+                        key: entry.key.clone(),
+                    };
+                    let before = self
+                        .index
+                        .stream
+                        .read(|board| board.locks.get(&id).map(|lock| lock.verdict));
+                    before != Some(seen.verdict)
+                }
+                Verdict::Held => seen.is_split,
+                Verdict::Unknown => false,
+            },
+            Judgement::NotObserved | Judgement::CannotTell => false,
+        }
+    }
+}

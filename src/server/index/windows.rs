@@ -1,0 +1,66 @@
+//! Windows onto the board, looked at once for all who look at the same part of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::stream::EventId;
+use crate::domain::{View, Window};
+
+/// Viewers are told of changes at most this often.
+pub const BETWEEN_UPDATES: Duration = Duration::from_millis(200);
+/// Looking at one part of a large board again and again takes at most this share of a processor: one in so many.
+const SHARE: u32 = 20;
+/// So many parts are kept in mind.
+const MOST_VIEWS: usize = 64;
+
+/// What was seen of a part of the board.
+#[derive(Debug)]
+pub struct Seen {
+    /// Where in the stream of changes that was.
+    pub id: EventId,
+    /// What was there.
+    pub window: Window,
+    /// When somebody may look again.
+    pub until: Instant,
+}
+
+/// What was last seen of each part.
+#[derive(Debug, Default)]
+pub struct Windows(Mutex<VecDeque<(View, Arc<Seen>)>>);
+
+impl Windows {
+    /// As if nobody had looked lately.
+    #[cfg(test)]
+    pub fn forget(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
+    /// What there is to see of a part of the board now, or was a moment ago.
+    pub fn of(&self, view: &View, look: impl FnOnce(&View) -> (EventId, Window)) -> Arc<Seen> {
+        // One at a time: those who look at the same part at the same moment share what is seen.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        if let Some((_, seen)) = known.iter().find(|(known, _)| known == view)
+            && seen.until > began
+        {
+            return Arc::clone(seen);
+        }
+        known.retain(|(known, seen)| known != view && seen.until + BETWEEN_UPDATES > began);
+        let (id, window) = look(view);
+        let ended = Instant::now();
+        let seen = Arc::new(Seen {
+            id,
+            window,
+            until: ended + BETWEEN_UPDATES.max((ended - began) * SHARE),
+        });
+        if known.len() == MOST_VIEWS {
+            known.pop_front();
+        }
+        known.push_back((view.clone(), Arc::clone(&seen)));
+        seen
+    }
+}

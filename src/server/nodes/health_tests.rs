@@ -1,0 +1,153 @@
+//! Stories of one node: what its checks brought, and how it is seen.
+
+use super::super::restart::{Rules, hazard};
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
+    let facts = Facts {
+        run_id: Some(run_id.to_owned()),
+        ..Facts::default()
+    };
+    Vitals {
+        heard_at: NOW.plus_millis(at_ms),
+        at: Instant::now(),
+        round_trip: Duration::from_micros(took_us),
+        skew_ms: Some(skew_ms),
+        facts: Some(facts),
+    }
+}
+
+#[test]
+fn valkey_is_not_taken_for_the_redis_it_branched_off_from() {
+    let facts = Facts::read(
+        "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:standalone\r\n",
+    );
+    assert_eq!(
+        (facts.server.as_deref(), facts.version.as_deref()),
+        (Some("valkey"), Some("9.1.2"))
+    );
+    assert!(!facts.is_cluster_node);
+}
+
+#[test]
+fn a_server_whose_clock_was_set_back_has_no_uptime() {
+    assert_eq!(Facts::read("uptime_in_seconds:-29\r\n").uptime, None);
+    assert_eq!(
+        Facts::read("uptime_in_seconds:29\r\n").uptime,
+        Some(Duration::from_secs(29))
+    );
+}
+
+#[test]
+fn the_skew_is_the_one_of_the_best_round_trip() {
+    let mut health = Health::unknown();
+    health.heard(vitals(0, 900, 400, "a"));
+    health.heard(vitals(1, 100, 30_000, "a"));
+    health.heard(vitals(2, 700, -400, "a"));
+    assert_eq!(health.view("a", "h:1", NOW).clock_skew_ms, Some(30_000));
+}
+
+#[test]
+fn another_run_id_is_a_restart_and_a_lost_connection_is_not() {
+    let mut health = Health::unknown();
+    health.heard(vitals(0, 100, 0, "a"));
+    health.lost(&Trouble::down("connection refused"), NOW.plus_millis(5));
+    health.heard(vitals(10, 100, 0, "a"));
+    assert_eq!(health.view("a", "h:1", NOW).restarted_at, None);
+    health.heard(vitals(20, 100, 0, "b"));
+    assert_eq!(
+        health.view("a", "h:1", NOW).restarted_at,
+        Some(NOW.plus_millis(20))
+    );
+}
+
+#[test]
+fn a_step_of_the_clock_another_role_or_another_history_make_it_another_server() {
+    let mut health = Health::unknown();
+    let facts = |replid: &str, role| Facts {
+        run_id: Some("a".to_owned()),
+        replid: Some(replid.to_owned()),
+        role: Some(role),
+        ..Facts::default()
+    };
+    let check = |skew_ms, facts| Vitals {
+        facts,
+        ..vitals(0, 400, skew_ms, "a")
+    };
+    let first = check(0, Some(facts("x", Role::Primary)));
+    assert!(!health.is_another(&first));
+    health.heard(first);
+    for (vitals, expected) in [
+        (check(200, None), false),
+        (check(-30_000, None), true),
+        (check(0, Some(facts("x", Role::Primary))), false),
+        (check(0, Some(facts("y", Role::Primary))), true),
+        (check(0, Some(facts("x", Role::Replica))), true),
+        (check(0, Some(Facts::default())), false),
+    ] {
+        assert_eq!(health.is_another(&vitals), expected, "{vitals:?}");
+    }
+}
+
+#[test]
+fn since_tells_when_the_state_began_not_the_latest_reason() {
+    let mut health = Health::unknown();
+    assert_eq!(health.view("a", "h:1", NOW).since, None);
+    health.lost(&Trouble::down("no answer within 500 ms"), NOW);
+    health.lost(&Trouble::down("connection refused"), NOW.plus_millis(100));
+    let view = health.view("a", "h:1", NOW);
+    assert_eq!(
+        (view.since, view.reason.as_deref()),
+        (Some(NOW), Some("connection refused"))
+    );
+}
+
+/// Whether a node forgets that told before its restart, and tells after it, whether it keeps every write.
+fn forgets(before: Option<bool>, after: bool) -> bool {
+    let mut health = Health::unknown();
+    let told = |run_id: &str, keeps| {
+        let mut vitals = vitals(0, 100, 0, run_id);
+        vitals.facts = vitals.facts.map(|facts| Facts {
+            keeps_every_write: keeps,
+            ..facts
+        });
+        vitals
+    };
+    if let Some(keeps) = before {
+        health.heard(told("a", keeps));
+    }
+    health.heard(told("b", after));
+    let rules = Rules {
+        longest_lease: Duration::from_mins(1),
+        delayed_restart: true,
+    };
+    hazard(&[health.past()], 0, rules, Instant::now()).is_some()
+}
+
+#[test]
+fn a_node_has_kept_its_locks_only_if_it_said_before_that_it_would() {
+    assert!(forgets(Some(false), false));
+    assert!(forgets(Some(false), true), "it was set up meanwhile");
+    assert!(forgets(Some(true), false), "it read something else");
+    assert!(!forgets(Some(true), true));
+    assert!(!forgets(None, false), "not seen to restart");
+}
+
+#[test]
+fn that_it_keeps_every_write_now_does_not_bring_back_what_it_forgot() {
+    let mut health = Health::unknown();
+    for (run_id, keeps) in [("a", false), ("b", true), ("c", true)] {
+        let mut vitals = vitals(0, 100, 0, run_id);
+        vitals.facts = vitals.facts.map(|facts| Facts {
+            keeps_every_write: keeps,
+            ..facts
+        });
+        health.heard(vitals);
+    }
+    let rules = Rules {
+        longest_lease: Duration::from_mins(1),
+        delayed_restart: true,
+    };
+    assert!(hazard(&[health.past()], 0, rules, Instant::now()).is_some());
+}

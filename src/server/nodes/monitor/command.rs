@@ -1,0 +1,140 @@
+//! Reads one line of `MONITOR`: who sent which command about which key. Values, and so tokens, are passed over.
+
+/// A command that a client sent, or a script.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The client's address; nothing for a command within a script.
+    pub client: Option<String>,
+    /// The database.
+    pub db: i64,
+    /// Its name, in small letters.
+    pub name: String,
+    /// Its first argument: of the commands that matter here the key.
+    pub key: Option<Vec<u8>>,
+    /// It writes only where there is nothing (`NX`).
+    pub only_if_absent: bool,
+    /// Its third argument is a negative number.
+    pub takes_away: bool,
+}
+
+/// More arguments than these say nothing about a lock.
+const MOST_ARGUMENTS: usize = 12;
+
+impl Command {
+    /// From a line such as `1795200485.556908 [0 127.0.0.1:50010] "SET" "lock:a" "…" "NX"`.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        let open = line.iter().position(|&byte| byte == b'[')?;
+        let from = line.get(open + 1..)?;
+        let close = from.iter().position(|&byte| byte == b'"')?;
+        let origin = std::str::from_utf8(from.get(..close)?).ok()?.trim_end();
+        let (db, client) = origin.strip_suffix(']')?.split_once(' ')?;
+        let mut arguments = Arguments(from.get(close..)?);
+        let name = arguments.next()?;
+        let name = String::from_utf8(unescape(name)).ok()?.to_ascii_lowercase();
+        let key = arguments.next().map(unescape);
+        let rest: Vec<&[u8]> = arguments.take(MOST_ARGUMENTS).collect();
+        let is_set = name == "set";
+        Some(Self {
+            client: (client != "lua").then(|| client.to_owned()),
+            db: db.parse().ok()?,
+            only_if_absent: name == "setnx"
+                || is_set
+                    && rest
+                        .iter()
+                        .skip(1)
+                        .any(|word| word.eq_ignore_ascii_case(b"nx")),
+            takes_away: rest.get(1).is_some_and(|word| word.starts_with(b"-")),
+            name,
+            key,
+        })
+    }
+}
+
+/// The quoted words of a line, still escaped.
+struct Arguments<'a>(&'a [u8]);
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| byte == b'"')? + 1;
+        let rest = self.0.get(start..)?;
+        let mut at = 0;
+        loop {
+            match rest.get(at)? {
+                b'\\' => at += 2,
+                b'"' => break,
+                _ => at += 1,
+            }
+        }
+        let (word, behind) = rest.split_at(at);
+        self.0 = behind.get(1..).unwrap_or_default();
+        Some(word)
+    }
+}
+
+/// As `sdscatrepr` of Redis escapes.
+fn unescape(word: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(word.len());
+    let mut bytes = word.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b'n') => plain.push(b'\n'),
+            Some(b'r') => plain.push(b'\r'),
+            Some(b't') => plain.push(b'\t'),
+            Some(b'a') => plain.push(7),
+            Some(b'b') => plain.push(8),
+            Some(b'x') => {
+                let digits: String = bytes
+                    .by_ref()
+                    .take(2)
+                    .map(|&byte| char::from(byte))
+                    .collect();
+                plain.extend(u8::from_str_radix(&digits, 16).ok());
+            }
+            Some(&other) => plain.push(other),
+            None => {}
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_name_key_and_options_are_read_and_no_value() {
+        let line = br#"1795200485.556908 [0 127.0.0.1:50010] "SET" "lo\"ck\x00:\\a" "tok\"en" "NX" "PX" "60000""#;
+        let command = Command::read(line).unwrap();
+        assert_eq!(command.key.as_deref(), Some(&b"lo\"ck\x00:\\a"[..]));
+        assert_eq!(command.client.as_deref(), Some("127.0.0.1:50010"));
+        assert!(command.only_if_absent && command.name == "set" && command.db == 0);
+        assert!(!format!("{command:?}").contains("tok"), "{command:?}");
+        let lua = br#"1795200485.5 [3 lua] "hincrby" "a" "f" "-1""#;
+        let command = Command::read(lua).unwrap();
+        assert_eq!(
+            (command.client, command.db, command.takes_away),
+            (None, 3, true)
+        );
+        let named_nx = br#"1.5 [0 unix:/tmp/redis.sock] "set" "a" "NX""#;
+        assert!(!Command::read(named_nx).unwrap().only_if_absent);
+    }
+
+    #[test]
+    fn what_is_no_such_line_is_passed_over() {
+        for line in [
+            &b""[..],
+            b"OK",
+            b"1.5 [0 lua]",
+            b"1.5 [0 lua] \"get",
+            b"1.5 [x y] \"get\"",
+        ] {
+            assert_eq!(Command::read(line), None);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+-- Takes a reader or the writer out of Redisson's read-write lock. A writer goes with what it read meanwhile: nobody else could
+-- have. The last one takes the lock along and wakes who waits; otherwise the lock lives as long as its longest reader.
+-- ARGV[3] how often it was held, ARGV[4] how the names of the readers' own leases begin, from ARGV[5] on the channels.
+if kind ~= 'hash' then return not_there() end
+local writer = owner:match('^(.*):write$')
+local holds = tonumber(redis.call('HGET', lock, owner))
+if not holds or redis.call('HGET', lock, 'mode') ~= (writer and 'write' or 'read') then return not_there() end
+-- With more than one reader the lock's deadline is anybody's.
+if holds > tonumber(ARGV[3]) or (redis.call('HLEN', lock) == 2 and is_later()) then return another_hold end
+
+local function leases_of(reader, each)
+  local count = tonumber(redis.call('HGET', lock, reader)) or 0
+  for n = 1, math.min(count, 1000) do each(ARGV[4] .. ':' .. reader .. ':rwlock_timeout:' .. n) end
+end
+
+local reader = writer or owner
+-- A lease that may not be deleted ends by itself.
+leases_of(reader, function(lease) redis.pcall('DEL', lease) end)
+redis.call('HDEL', lock, owner, reader)
+if redis.call('HLEN', lock) > 1 then
+  if writer then redis.call('HSET', lock, 'mode', 'read') end
+  local longest = 0
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    if field ~= 'mode' then
+      leases_of(field, function(lease)
+        local lasts = redis.pcall('PTTL', lease)
+        if type(lasts) == 'number' then longest = math.max(longest, lasts) end
+      end)
+    end
+  end
+  if longest > 0 then redis.call('PEXPIRE', lock, longest) end
+  if not writer then return {1, '', left} end
+else
+  redis.call('DEL', lock)
+end
+-- 1 lets every reader in that waits, 0 wakes one waiter of each instance.
+for n = 5, #ARGV do redis.pcall('PUBLISH', ARGV[n], writer and '1' or '0') end
+return {1, '', left}

@@ -1,0 +1,331 @@
+//! Tells from idle times who else touches the locks of a node: no key is touched for it, and nothing is asked of the
+//! server but `INFO` and `OBJECT`.
+//!
+//! Blind for those who only ask `EXISTS` or `PTTL` (node-redlock 5) or who sleep until they are called (Redisson), and for
+//! what happens in the second of a write. What the owner itself reads counts as a touch.
+
+mod seen;
+mod server;
+mod written;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use redis::{Pipeline, RedisError, RedisResult, Value};
+
+use super::Group;
+use super::line::Line;
+use super::node::Node;
+use crate::domain::{LockKey, Role};
+pub use seen::Figure;
+use seen::{Clocks, Deadline, Doubt, Mark, Reading, Seen};
+use server::{Policy, ServerSays};
+pub use written::Written;
+
+/// Keys per round trip: some 0.3 ms of the server's time.
+const CHUNK: usize = 500;
+
+/// The policy of a server is seldom changed.
+const POLICY_HOLDS_FOR: u32 = 20;
+
+/// A key that was not asked about for so many rounds is forgotten.
+const FORGET_AFTER: u32 = 60;
+
+/// Why touches cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blind {
+    /// This command may not be called.
+    Forbidden(&'static str),
+    /// The server has a child process (to save, rewrite or send its data), and keeps no idle times meanwhile.
+    Fork,
+    /// Its policy counts writes only.
+    WritesOnly,
+    /// It follows a primary: who fails there is not seen here.
+    Replica,
+    /// It does not tell its clock for idle times.
+    NoClock,
+    /// Small numbers are kept once for all keys.
+    SharedNumber,
+    /// The key has no expiry that a write would move, and the node does not tell of writes.
+    Untold,
+    /// It cannot be asked.
+    Unanswered,
+}
+
+impl Blind {
+    /// In words, to stand behind "not measurable now:".
+    pub fn words(self) -> String {
+        match self {
+            Self::Forbidden(command) => format!("no permission for {command}"),
+            Self::Fork => {
+                "the server saves or sends its data and keeps no idle times meanwhile".to_owned()
+            }
+            Self::WritesOnly => {
+                "the server's maxmemory-policy (LRM) counts writes only".to_owned()
+            }
+            Self::Replica => "the node is a replica".to_owned(),
+            Self::NoClock => "the server does not tell its clock for idle times".to_owned(),
+            Self::SharedNumber => {
+                "the value is a small number, which the server keeps once for all keys, or how it is kept may not be asked"
+                    .to_owned()
+            }
+            Self::Untold => {
+                "the key has no expiry, and the node does not tell of writes".to_owned()
+            }
+            Self::Unanswered => "the node cannot be asked".to_owned(),
+        }
+    }
+}
+
+/// What became of one key in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// It is not there, or not known for long enough.
+    Nothing,
+    /// Its touches cannot be told.
+    Blind(Blind),
+    /// So often it was touched.
+    Seen(Figure),
+}
+
+/// What one round told.
+#[derive(Debug)]
+pub struct Round {
+    /// Why nothing can be told of any key, if that is so.
+    pub blind: Option<Blind>,
+    /// One per key, in the order asked.
+    pub touches: Vec<Touch>,
+}
+
+/// Watches the touches of one node's locks.
+#[derive(Default)]
+pub struct Sensor {
+    keys: HashMap<u64, (u32, Seen)>,
+    policy: Option<Policy>,
+    rounds: u32,
+}
+
+impl Sensor {
+    /// Asks about these locks. Ends within the node's time limit.
+    pub async fn round(&mut self, node: &Node, keys: &[LockKey]) -> Round {
+        self.rounds = self.rounds.wrapping_add(1);
+        if self.rounds.is_multiple_of(FORGET_AFTER) {
+            let now = self.rounds;
+            self.keys
+                .retain(|_, (asked, _)| now.wrapping_sub(*asked) < FORGET_AFTER);
+        }
+        let blind = |blind| Round {
+            blind: Some(blind),
+            touches: vec![Touch::Nothing; keys.len()],
+        };
+        if node.role() == Some(Role::Replica) {
+            return blind(Blind::Replica);
+        }
+        let limit = node.command_timeout();
+        let asked = node.observe(limit, |line| self.ask(line, node, keys)).await;
+        match asked {
+            Ok(Ok(touches)) => Round {
+                blind: None,
+                touches,
+            },
+            Ok(Err(why)) => blind(why),
+            Err(_) => {
+                self.keys.clear();
+                self.policy = None;
+                blind(Blind::Unanswered)
+            }
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        mut line: Line,
+        node: &Node,
+        keys: &[LockKey],
+    ) -> RedisResult<Result<Vec<Touch>, Blind>> {
+        if let Err(why) = self.learn_policy(&mut line).await? {
+            return Ok(Err(why));
+        }
+        let mut touches = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(CHUNK) {
+            match self.ask_chunk(&mut line, node, keys).await? {
+                Ok(some) => touches.extend(some),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(Ok(touches))
+    }
+
+    async fn learn_policy(&mut self, line: &mut Line) -> RedisResult<Result<(), Blind>> {
+        if self.policy.is_none() || self.rounds.is_multiple_of(POLICY_HOLDS_FOR) {
+            let mut ask = redis::cmd("INFO");
+            ask.arg("memory");
+            let told: Value = match ask.query_async(&mut line.connection).await {
+                Err(error) if error.code() == Some("NOPERM") => {
+                    return Ok(Err(Blind::Forbidden("INFO")));
+                }
+                other => other?,
+            };
+            let policy = Policy::read(&told);
+            if self.policy.replace(policy) != Some(policy) {
+                self.keys.clear();
+            }
+        }
+        Ok(match self.policy {
+            Some(Policy::WritesOnly) => Err(Blind::WritesOnly),
+            Some(Policy::Frequency | Policy::Idle) | None => Ok(()),
+        })
+    }
+
+    async fn ask_chunk(
+        &mut self,
+        line: &mut Line,
+        node: &Node,
+        keys: &[LockKey],
+    ) -> RedisResult<Result<Vec<Touch>, Blind>> {
+        let written = &node.feed().written;
+        self.mark(&written.take());
+        let by_frequency = self.policy == Some(Policy::Frequency);
+        let (word, command) = if by_frequency {
+            ("FREQ", "OBJECT FREQ")
+        } else {
+            ("IDLETIME", "OBJECT IDLETIME")
+        };
+        let numbers: Vec<u64> = keys
+            .iter()
+            .map(|key| written.number(key.as_bytes()))
+            .collect();
+        let mut questions = Pipeline::with_capacity(keys.len() + 3);
+        questions.ignore_errors();
+        questions.cmd("INFO").arg("server");
+        questions.cmd("INFO").arg("persistence");
+        let mut wanted = Vec::with_capacity(keys.len());
+        for (key, number) in keys.iter().zip(&numbers) {
+            let (asked, seen) = self.keys.entry(*number).or_default();
+            *asked = self.rounds;
+            let wants = seen.wants();
+            questions.cmd("OBJECT").arg(word).arg(key.as_bytes());
+            if wants.deadline {
+                questions.cmd("PTTL").arg(key.as_bytes());
+            }
+            if wants.shared {
+                questions.cmd("OBJECT").arg("REFCOUNT").arg(key.as_bytes());
+            }
+            wanted.push(wants);
+        }
+        questions.cmd("INFO").arg("server");
+        let (sent_at, sent) = (node.clock().now(), std::time::Instant::now());
+        let mut answers: Vec<RedisResult<Value>> =
+            questions.query_async(&mut line.connection).await?;
+        let at = sent_at.plus(sent.elapsed() / 2);
+        let is_slow = sent.elapsed() > Duration::from_millis(50);
+        let says = ServerSays::read(answers.pop(), answers.drain(..2));
+        let (before, after) = match says {
+            Ok(ServerSays { before, after }) => (before, after),
+            Err(blind) => return Ok(Err(blind)),
+        };
+        // What was written while we asked may be what we see.
+        let meanwhile = written.take();
+        self.mark(&meanwhile);
+        let covers = node.feed().state().covers;
+        let mut answers = answers.into_iter();
+        let mut touches = Vec::with_capacity(keys.len());
+        for ((key, number), wants) in keys.iter().zip(&numbers).zip(wanted) {
+            let mark = answers.next().map(number_in);
+            let pttl = wants.deadline.then(|| answers.next().map(number_in));
+            let shared = wants.shared.then(|| answers.next().map(number_in));
+            let mark = match mark {
+                Some(Ok(Some(n))) if by_frequency => Mark::Frequency(n),
+                Some(Ok(Some(n))) => Mark::Idle(n),
+                Some(Ok(None)) | None => {
+                    self.keys.remove(number);
+                    touches.push(Touch::Nothing);
+                    continue;
+                }
+                Some(Err(error)) if error.code() == Some("NOPERM") => {
+                    touches.push(Touch::Blind(Blind::Forbidden(command)));
+                    continue;
+                }
+                // Another policy, most likely: it is asked again.
+                Some(Err(error)) => {
+                    self.policy = None;
+                    tracing::debug!(node.name = %node.name(), error = %error, "touches cannot be told");
+                    return Ok(Err(Blind::NoClock));
+                }
+            };
+            let Some((_, seen)) = self.keys.get_mut(number) else {
+                continue;
+            };
+            if meanwhile.has(*number) {
+                touches.push(touch(seen, before));
+                continue;
+            }
+            let deadline = match pttl {
+                // The round trip blurs what is left too much to compare it.
+                _ if is_slow => Deadline::Unknown,
+                Some(Some(Ok(Some(-1)))) => Deadline::Never,
+                Some(Some(Ok(Some(left)))) if left >= 0 => Deadline::At(at.plus_millis(left)),
+                Some(_) | None => Deadline::Unknown,
+            };
+            let shared = match shared {
+                Some(Some(Ok(Some(count)))) => Some(count >= i64::from(i32::MAX)),
+                Some(_) | None => None,
+            };
+            seen.take(&Reading {
+                clocks: Clocks { before, after },
+                mark,
+                deadline,
+                shared,
+                is_told: covers.covers(key),
+            });
+            touches.push(touch(seen, before));
+        }
+        // One command that is refused for every key is refused as such.
+        let refused = touches
+            .iter()
+            .all(|touch| matches!(touch, Touch::Blind(Blind::Forbidden(_))));
+        if refused && !touches.is_empty() {
+            return Ok(Err(Blind::Forbidden(command)));
+        }
+        Ok(Ok(touches))
+    }
+
+    fn mark(&mut self, marks: &written::Marks) {
+        if marks.everything {
+            for (_, seen) in self.keys.values_mut() {
+                seen.written();
+            }
+        }
+        for (number, still) in &marks.read {
+            if let Some((_, seen)) = self.keys.get_mut(number) {
+                seen.read_by_us(*still);
+            }
+        }
+        for number in &marks.keys {
+            if let Some((_, seen)) = self.keys.get_mut(number) {
+                seen.written();
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Something was done to this lock from here: that is no sign of anybody else.
+    pub fn touched_by_us(&self, key: &LockKey) {
+        for node in self.each() {
+            node.feed().written.note(key.as_bytes());
+        }
+    }
+}
+
+fn touch(seen: &Seen, now: super::trip::TouchClock) -> Touch {
+    match seen.doubt() {
+        Some(Doubt::SharedNumber) => Touch::Blind(Blind::SharedNumber),
+        Some(Doubt::Untold) => Touch::Blind(Blind::Untold),
+        None => Touch::Seen(seen.figure(now)),
+    }
+}
+
+fn number_in(answer: RedisResult<Value>) -> Result<Option<i64>, RedisError> {
+    Ok(redis::from_redis_value(answer?)?)
+}

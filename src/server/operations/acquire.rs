@@ -1,0 +1,186 @@
+//! Acquiring: what is asked for, checked; one try, or a place among those who wait; and what is handed out.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
+use super::kept::Won;
+use super::{Operations, check_key, millis};
+use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp};
+use crate::server::locking::wait::Named;
+use crate::server::locking::{self, Attempt, Layout, Want};
+use crate::server::nodes::Group;
+
+/// The longest that an acquire may wait.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// The longest label, in characters.
+const LONGEST_LABEL: usize = 64;
+
+/// What an acquire asks for. It has no `Debug`: a token may be in it.
+#[derive(Clone)]
+pub struct AcquireRequest {
+    /// The lease, in milliseconds.
+    pub ttl_ms: u64,
+    /// How long to wait for it, in milliseconds.
+    pub wait_ms: u64,
+    /// Who wants it, readable: becomes part of the token, so that every console shows it.
+    pub label: Option<String>,
+    /// The layout to write.
+    pub format: Format,
+    /// One's own token: a lock that it already holds is extended (Redisson's is entered once more).
+    pub token: Option<String>,
+    /// Renew the lease again and again until it is released or the longest hold is over.
+    pub auto_renew: bool,
+}
+
+/// A lock that was acquired.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct Acquired {
+    /// The secret with which the lock is extended and released. Shown in the answer to the acquire, and nowhere else.
+    pub token: String,
+    /// What tells this hold from others; not a secret.
+    pub fingerprint: Fingerprint,
+    /// Rises with every acquire of this lock: a resource that remembers the largest can refuse the late ones. Null where
+    /// fencing is off in the configuration.
+    pub fencing_token: Option<u64>,
+    /// For how long the lock may be relied on: `ttl − elapsed − drift`.
+    pub validity_ms: u64,
+    /// Until when that is.
+    pub expires_at: Timestamp,
+    /// What happened on each node.
+    pub nodes: Vec<NodeAct>,
+}
+
+impl Operations {
+    /// Takes a lock as any client of its format would.
+    pub async fn acquire(&self, id: &LockId, request: &AcquireRequest) -> Result<Acquired, Fault> {
+        let group = self.group_to_act_on(&id.group)?;
+        check_key(&id.key)?;
+        let ttl = check_ttl(&group, request.ttl_ms)?;
+        let wait = Duration::from_millis(request.wait_ms);
+        if wait > LONGEST_WAIT {
+            return Err(impossible(
+                "wait_ms",
+                format!("is longer than {} ms", LONGEST_WAIT.as_millis()),
+            ));
+        }
+        let label = request.label.as_deref().unwrap_or("").trim();
+        if label.chars().count() > LONGEST_LABEL {
+            return Err(impossible(
+                "label",
+                format!("is longer than {LONGEST_LABEL} characters"),
+            ));
+        }
+        let Some(layout) = Layout::of(request.format) else {
+            return Err(impossible(
+                "format",
+                format!(
+                    "{} cannot be acquired from here; `plain`, `redisson`, `redisson-fair` and `legacy-timestamp` can",
+                    request.format
+                ),
+            ));
+        };
+        let token = match &request.token {
+            Some(token) => {
+                let token = check_token(token)?;
+                if let Some(objection) = layout.objection(&token) {
+                    return Err(impossible("token", objection.to_owned()));
+                }
+                token
+            }
+            None => layout.mint(if label.is_empty() { "console" } else { label }),
+        };
+        let mut want = Want {
+            layout,
+            key: id.key.clone(),
+            token,
+            ttl,
+            brought: request.token.is_some(),
+        };
+        let place = self.place_to_keep(id, request, &want.token)?;
+        let attempt = self.attempt(&group, id, &want, wait, label).await;
+        let fencing_token = attempt.fence;
+        if let Some(written) = &attempt.token {
+            want.token = written.clone();
+        }
+        let (validity, nodes) = won(&group, attempt, Act::Acquire)
+            .inspect_err(|fault| self.refused_acquire(id, fault))?;
+        let expires_at = self.index().now().plus(validity);
+        let fingerprint = want.token.fingerprint();
+        tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
+        let won = Won::new(id, request, &want, validity, &nodes);
+        self.keep(&group, &won, place);
+        self.index().look_soon(id);
+        Ok(Acquired {
+            token: text(&want.token),
+            fingerprint,
+            fencing_token,
+            validity_ms: millis(validity),
+            expires_at,
+            nodes,
+        })
+    }
+
+    /// One try, or as many as fit into the time.
+    async fn attempt(
+        &self,
+        group: &Group,
+        id: &LockId,
+        want: &Want,
+        wait: Duration,
+        label: &str,
+    ) -> Attempt {
+        if wait.is_zero() {
+            return self.queues(&id.group).attempt(group, want).await;
+        }
+        let who = Named {
+            label: (!label.is_empty()).then(|| label.to_owned()),
+            fingerprint: Layout::name_of_hold(&want.token),
+            since: self.index().now(),
+        };
+        let place = self.queues(&id.group).join_as(&id.key, Some(who));
+        // Whoever looks at the lock sees how many wait for it, also when one of them goes away.
+        let told = Waiters {
+            operations: self,
+            id,
+        };
+        told.tell();
+        locking::acquire_within(group, want, wait, place).await
+    }
+
+    fn refused_acquire(&self, id: &LockId, fault: &Fault) {
+        if matches!(fault, Fault::Held { .. }) {
+            self.index().wants().refused(id, self.index().now());
+        }
+        refused("acquire", id, fault);
+    }
+}
+
+/// Keeps the number of those who wait for a lock told: when one begins and when one ends, however it ends.
+struct Waiters<'a> {
+    operations: &'a Operations,
+    id: &'a LockId,
+}
+
+impl Waiters<'_> {
+    fn tell(&self) {
+        let waiting = self.operations.queues(&self.id.group).waiting(&self.id.key);
+        self.operations.index().wants().waiting(self.id, waiting);
+    }
+}
+
+impl Drop for Waiters<'_> {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// Whether the key is one that a person can acquire from a page: not empty.
+pub(super) fn check_typed_key(key: &LockKey) -> Result<(), Fault> {
+    if key.as_bytes().is_empty() {
+        return Err(impossible("key", "is empty; give the lock a name".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! One lock together with its past.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Operations, check_key};
+use crate::domain::{Fault, History, Lock, LockId};
+
+/// A lock, and who held it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Inspected {
+    /// As its nodes show it right now.
+    #[serde(flatten)]
+    pub lock: Lock,
+    /// Who held it before, as far as it was seen.
+    pub history: History,
+}
+
+impl Operations {
+    /// One lock, asked for on the nodes right now, and who held it.
+    pub async fn inspect_with_history(&self, id: &LockId) -> Result<Inspected, Fault> {
+        let lock = self.inspect(&id.group, &id.key).await?;
+        let history = self.index().history(id);
+        Ok(Inspected { lock, history })
+    }
+
+    /// Who held a lock, as far as it was seen: also of one that is gone. Nothing is asked of the nodes.
+    pub fn history(&self, id: &LockId) -> Result<History, Fault> {
+        self.group(&id.group)?;
+        check_key(&id.key)?;
+        Ok(self.index().history(id))
+    }
+}

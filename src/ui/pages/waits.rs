@@ -1,0 +1,120 @@
+//! `/waits`: who waits for whom.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_meta::Title;
+
+use crate::domain::{Timestamp, Waits};
+use crate::ui::calls;
+use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::wait_tree::WaitTree;
+use crate::ui::format;
+use crate::ui::kit::{Banner, Empty, Tone};
+use crate::ui::live::Live;
+
+/// How often the console is asked.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Who waits for whom.
+#[component]
+pub fn WaitsPage() -> impl IntoView {
+    let asked = Loading::new(calls::waits);
+    let told = RwSignal::new(None::<Waits>);
+    follow(told);
+    let show = Callback::new(move |waits: Waits| {
+        told.set(Some(waits));
+        view! { <Shown told /> }.into_any()
+    });
+    view! {
+        <Title text="Waits · Lockkeeper" />
+        <h1 class="mb-4 text-xl font-semibold">"Who waits for whom"</h1>
+        <OnBoard>
+            <Loaded loading=asked show />
+        </OnBoard>
+    }
+}
+
+/// Asks again and again while the page is open.
+fn follow(told: RwSignal<Option<Waits>>) {
+    let live = Live::expect();
+    Effect::new(move |asked_at: Option<Timestamp>| {
+        let now = live.now.get();
+        let asked_at = asked_at.unwrap_or(now);
+        if now.since(asked_at) < EVERY {
+            return asked_at;
+        }
+        spawn_local(async move {
+            // Without an answer the picture stays as it is; the page says that the console is not heard.
+            if let Ok(waits) = calls::waits().await.and_then(|told| told.read()) {
+                told.set(Some(waits));
+            }
+        });
+        now
+    });
+}
+
+#[component]
+fn Shown(told: RwSignal<Option<Waits>>) -> impl IntoView {
+    // The moment it was read changes every time; the picture is drawn again only when something else did.
+    let picture = Memo::new(move |_| {
+        told.with(|told| {
+            let waits = told.as_ref()?;
+            let observed_at = Timestamp::from_millis(0);
+            Some(Waits {
+                observed_at,
+                ..waits.clone()
+            })
+        })
+    });
+    let read_at = move || {
+        let at = told.with(|told| told.as_ref().map(|waits| waits.observed_at))?;
+        Some(format!("Read at {}.", format::time_of_day(at)))
+    };
+    let drawn = move || {
+        let waits = picture.get()?;
+        let beyond = (!waits.unread.is_empty()).then(|| {
+            let nodes = waits.unread.join(", ");
+            view! { <Unread nodes /> }.into_any()
+        });
+        let cut = waits.is_cut.then(|| {
+            view! { <p class="mt-3 text-muted">"There are more fair locks than are asked about at once: others may wait."</p> }
+                .into_any()
+        });
+        let tree = if waits.locks.is_empty() {
+            view! { <NobodyWaits /> }.into_any()
+        } else {
+            view! { <WaitTree waits /> }.into_any()
+        };
+        Some(view! { {beyond} {tree} {cut} }.into_any())
+    };
+    view! {
+        {drawn}
+        <p class="mt-4 text-xs text-muted">
+            "Only Redisson's fair queues and this console's own waiters tell who waits. " {read_at}
+        </p>
+    }
+}
+
+#[component]
+fn Unread(nodes: String) -> impl IntoView {
+    view! {
+        <div class="mb-4">
+            <Banner tone=Tone::Unsure>
+                <p>{format!("Queues could not be read on {nodes}: others may wait there.")}</p>
+            </Banner>
+        </div>
+    }
+}
+
+#[component]
+fn NobodyWaits() -> impl IntoView {
+    view! {
+        <Empty title="No waiting observed">
+            <p>
+                "Only Redisson's fair queues and this console's own waiters tell who waits. Other clients try again and again: on a lock's page, contention says whether that was noticed."
+            </p>
+        </Empty>
+    }
+}
