@@ -1,7 +1,6 @@
 //! Scans: every name is found, and soon.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::nodes::Scanned;
