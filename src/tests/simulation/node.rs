@@ -221,14 +221,6 @@ impl Keys {
         proposed: Option<(u64, i64)>,
         now: i64,
     ) -> Result<Reply, ()> {
-        let mut fence = 0;
-        if let Some((proposed, _)) = proposed {
-            let last = self.count(lock, now)?;
-            if last >= 9_007_199_254_740_991 {
-                return Err(());
-            }
-            fence = i64::try_from(proposed).unwrap().max(last + 1);
-        }
         let name = Name::Lock(lock);
         let again = match self.get(name, now) {
             None => {
@@ -244,9 +236,29 @@ impl Keys {
                 true
             }
         };
-        if let Some((_, remembered)) = proposed {
-            self.set(Name::Fence(lock), number(fence), Some(now + remembered));
-        }
+        let Some((proposed, remembered)) = proposed else {
+            return Ok(Reply::Given(Given::Ours { again, fence: 0 }));
+        };
+        let until = Some(now + remembered);
+        let counted = self
+            .count(lock, now)
+            .ok()
+            .filter(|last| *last < 9_007_199_254_740_991);
+        let Some(last) = counted else {
+            if !again {
+                self.delete(name);
+            }
+            // Written over and put back: only for how long it is kept is new.
+            if let Some(Kept::Text(text)) = self
+                .get(Name::Fence(lock), now)
+                .map(|stored| stored.kept.clone())
+            {
+                self.set(Name::Fence(lock), Kept::Text(text), until);
+            }
+            return Err(());
+        };
+        let fence = i64::try_from(proposed).unwrap().max(last + 1);
+        self.set(Name::Fence(lock), number(fence), until);
         let fence = u64::try_from(fence).unwrap_or(0);
         Ok(Reply::Given(Given::Ours { again, fence }))
     }
