@@ -265,7 +265,8 @@ pub fn config_of(urls: &[String]) -> GroupConfig {
 /// A port nobody listens on, and no other test of this run will be given. Below the ports that the system gives out.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    // Processes that are started one after the other begin far from one another.
+    let first = 10_000 + 250 * u16::try_from(std::process::id() % 88).unwrap();
     loop {
         let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
