@@ -50,6 +50,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await isAccessible(page, 'nodes');
       await open(page, console, '/waits');
       await isAccessible(page, 'nobody waits');
+      await page.goto(`${console.url}/sign-in?why=wrong`);
+      await isAccessible(page, 'signing in');
       await open(page, console, '/mine');
       await isAccessible(page, 'nothing is mine');
       await page.getByRole('button', { name: 'Acquire a lock' }).click();

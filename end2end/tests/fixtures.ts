@@ -1,5 +1,5 @@
 // What every story needs: Redis servers and a console of its own on free ports, all gone when the story ends.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -71,6 +71,15 @@ export interface Group {
   readOnly?: boolean;
 }
 
+/** Somebody who may come in. */
+export interface User {
+  name: string;
+  password: string;
+  role: 'viewer' | 'operator' | 'admin';
+  groups?: string[];
+  keys?: string[];
+}
+
 /** Starts what a story asks for, and ends all of it. */
 export class Lab {
   private readonly ends: (() => Promise<void>)[] = [];
@@ -89,10 +98,15 @@ export class Lab {
 
   /** A console on these groups. */
   async console(...groups: Group[]): Promise<Console> {
+    return this.consoleFor([], ...groups);
+  }
+
+  /** A console on these groups for these people. */
+  async consoleFor(users: User[], ...groups: Group[]): Promise<Console> {
     if (!existsSync(binary)) throw new Error(`${binary} is not there: build it first`);
     const port = await freePort();
     const config = join(this.folder, `lockkeeper-${port}.toml`);
-    await writeFile(config, [`listen = "127.0.0.1:${port}"`, ...groups.map(asToml)].join('\n'));
+    await writeFile(config, [`listen = "127.0.0.1:${port}"`, ...groups.map(asToml), ...users.map(userAsToml)].join('\n'));
     const console = new Console(`http://127.0.0.1:${port}`, config);
     this.ends.push(() => console.stop());
     await console.start();
@@ -106,6 +120,15 @@ export class Lab {
 }
 
 export const test = base.extend<{ lab: Lab }>({
+  // Whatever is clicked in a story, nothing on the page may break the rules that the page itself was sent with.
+  page: async ({ page }, use) => {
+    const broken: string[] = [];
+    page.on('console', (message) => {
+      if (message.text().includes('Content Security Policy')) broken.push(message.text());
+    });
+    await use(page);
+    expect(broken).toEqual([]);
+  },
   lab: async ({}, use) => {
     const lab = new Lab(await mkdtemp(join(tmpdir(), 'lockkeeper-story-')));
     try {
@@ -161,6 +184,14 @@ function asToml(group: Group) {
     ...nodes,
     ']',
   ].join('\n');
+}
+
+function userAsToml(user: User) {
+  const hash = execFileSync(binary, ['hash-password'], { input: `${user.password}\n` }).toString().trim();
+  const lines = ['[[user]]', `name = ${JSON.stringify(user.name)}`, `role = "${user.role}"`, `password_hash = "${hash}"`];
+  if (user.groups) lines.push(`groups = ${JSON.stringify(user.groups)}`);
+  if (user.keys) lines.push(`keys = ${JSON.stringify(user.keys)}`);
+  return lines.join('\n');
 }
 
 async function freePort(): Promise<number> {

@@ -51,6 +51,12 @@ pub enum Fault {
         /// Why not.
         why: String,
     },
+    /// Nobody knows who asks.
+    #[error("{why}")]
+    SignInRequired {
+        /// What is missing or wrong.
+        why: String,
+    },
     /// It may not be done here.
     #[error("{why}")]
     Forbidden {
@@ -171,6 +177,7 @@ impl Fault {
             Self::ConfirmRequired { .. } => "confirm-required",
             Self::PossibleLock { .. } => "possible-lock",
             Self::NotReleasable { .. } => "not-releasable",
+            Self::SignInRequired { .. } => "sign-in-required",
             Self::Forbidden { .. } => "forbidden",
             Self::UnknownGroup { .. } => "unknown-group",
             Self::NotObserved { .. } => "not-observed",
@@ -199,6 +206,9 @@ impl Fault {
                 "Pin a pattern to its format in the configuration to make it a lock; nothing was changed."
             }
             Self::NotReleasable { .. } | Self::Forbidden { .. } => "Nothing was changed.",
+            Self::SignInRequired { .. } => {
+                "Sign in at /sign-in, or send an API token as `Authorization: Bearer …`; nothing was changed."
+            }
             Self::UnknownGroup { .. } => "GET /api/v1/groups lists the groups.",
             Self::NotObserved { .. } => {
                 "An observer cannot prove that it is free; acquire it to be sure."

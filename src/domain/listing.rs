@@ -5,11 +5,13 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Confidence, Flag, Format, Lock, LockId, Owner, Verdict};
+use super::{Confidence, Flag, Format, Lock, LockId, Owner, Sight, Verdict};
 
 /// What a list is narrowed to; an absent field narrows nothing, except that possible locks are shown only when asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
+    /// Only of these groups: the ones that whoever asks may see.
+    pub sight: Sight,
     /// Only this group.
     pub group: Option<String>,
     /// Only locks whose name, owner label or fingerprint contains this, in any case.
@@ -45,9 +47,11 @@ impl Filter {
                 .iter()
                 .any(|owner| owner.fingerprint.as_str().starts_with(&part))
         };
-        self.group
-            .as_ref()
-            .is_none_or(|group| *group == lock.id.group)
+        self.sight.shows(&lock.id.group)
+            && self
+                .group
+                .as_ref()
+                .is_none_or(|group| *group == lock.id.group)
             && self.verdict.is_none_or(|verdict| verdict == lock.verdict)
             && self.flag.is_none_or(|flag| lock.has(flag))
             && (!self.attention || lock.needs_attention())

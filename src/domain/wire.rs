@@ -285,6 +285,9 @@ impl TryFrom<FaultShape> for Fault {
             "not-releasable" => Self::NotReleasable {
                 why: shape.why.unwrap_or_default(),
             },
+            "sign-in-required" => Self::SignInRequired {
+                why: shape.why.unwrap_or_default(),
+            },
             "forbidden" => Self::Forbidden {
                 why: shape.why.unwrap_or_default(),
             },

@@ -171,6 +171,9 @@ fn every_fault_comes_back_as_it_was() {
         Fault::Forbidden {
             why: detail.clone(),
         },
+        Fault::SignInRequired {
+            why: detail.clone(),
+        },
         Fault::UnknownGroup { group: "x".into() },
         Fault::NotObserved { nodes: answers() },
         Fault::Unreachable {

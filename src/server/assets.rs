@@ -10,6 +10,12 @@ use rust_embed::{Embed, EmbeddedFile};
 #[allow_missing = true]
 struct Site;
 
+/// Whether there is a file at this path.
+pub fn has(path: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    !path.is_empty() && Site::get(path).is_some()
+}
+
 /// The file at this path, compressed as well as the browser takes it; nothing where there is none.
 pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
     let path = path.trim_start_matches('/');

@@ -1,5 +1,6 @@
 //! The machine: compiled only with `ssr`. Builds the parts, starts the tasks, opens the doors.
 
+pub mod access;
 pub mod api;
 mod assets;
 pub mod cli;
@@ -8,6 +9,8 @@ pub mod config;
 mod connections;
 pub mod demo;
 pub mod formats;
+mod gate;
+mod headers;
 pub mod index;
 pub mod locking;
 pub mod nodes;
@@ -24,23 +27,27 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use leptos::config::LeptosOptions;
-use leptos_axum::{AxumRouteListing, LeptosRoutes as _, generate_route_list};
+use leptos::nonce::use_nonce;
+use leptos::prelude::{provide_context, use_context};
+use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate_route_list};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
-use tower::ServiceBuilder;
+use tower::{Service as _, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
 use crate::ui::{App, shell};
+use access::Access;
 use api::limits::Limits;
 use clock::Clock;
-use config::{GroupConfig, LimitsConfig};
+use config::Config;
 use index::Index;
 use nodes::Group;
 use operations::Operations;
@@ -54,21 +61,17 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Serves console and API on `listener` until `stop` is cancelled; then ends every stream and task.
 pub async fn serve(
     listener: TcpListener,
-    groups: Vec<GroupConfig>,
+    config: Config,
     clock: Clock,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    serve_within(listener, groups, LimitsConfig::default(), clock, stop).await
-}
-
-/// Like [`serve`], within other limits than the usual ones.
-pub async fn serve_within(
-    listener: TcpListener,
-    groups: Vec<GroupConfig>,
-    limits: LimitsConfig,
-    clock: Clock,
-    stop: CancellationToken,
-) -> io::Result<()> {
+    let Config {
+        limits,
+        groups,
+        access,
+        ..
+    } = config;
+    let access = Access::new(&access, clock.clone());
     let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
     let groups: Vec<Arc<Group>> = groups
@@ -80,19 +83,29 @@ pub async fn serve_within(
     let handles = Handles {
         leptos: leptos_options(),
         operations,
+        access,
         repeats: Repeats::new(limits.remembered_answers),
         limits: Arc::new(Limits::new(limits.clone())),
         stop: stop.clone(),
     };
     let state = AppState::from(handles);
-    let door = Door::new(state.clone(), router(state), Handle::current());
-    let service = ServiceBuilder::new()
-        .layer(CatchPanicLayer::new())
-        .map_response(with_headers)
+    let door = Door::new(state.clone(), router(state.clone()), Handle::current());
+    let answered = ServiceBuilder::new()
         .layer(CsrfLayer::new())
         .service_fn(move |request| {
             let door = door.clone();
             async move { Ok::<_, Infallible>(door.answer(request).await) }
+        });
+    let service = ServiceBuilder::new()
+        .layer(CatchPanicLayer::new())
+        .service_fn(move |request: Request| {
+            let is_https = state.access.is_https(request.headers());
+            let answering = answered.clone().call(request);
+            async move {
+                let mut answer = answering.await?;
+                headers::complete(&mut answer, is_https);
+                Ok::<_, Infallible>(answer)
+            }
         });
 
     // A listener belongs to the runtime that it is made on, and its connections with it.
@@ -125,37 +138,22 @@ static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_
 fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
-        .leptos_routes(&state, PAGES.clone(), move || shell(options.clone()))
+        .leptos_routes_with_context(&state, PAGES.clone(), say_what_a_page_may, move || {
+            shell(options.clone())
+        })
         .fallback(file_or_page)
+        .layer(from_fn_with_state(state.clone(), gate::before_pages))
         .layer(CompressionLayer::new());
-    api::routes(Arc::clone(&state.limits))
-        .merge(console)
-        .with_state(state)
+    api::routes(&state).merge(console).with_state(state)
 }
 
-/// What every answer carries unless it says otherwise. All in one go: a layer for each would cost every request more than
-/// the headers do.
-fn with_headers(mut answer: Response) -> Response {
-    const HEADERS: [(HeaderName, HeaderValue); 5] = [
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
-        (
-            header::REFERRER_POLICY,
-            HeaderValue::from_static("no-referrer"),
-        ),
-        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            HeaderValue::from_static("same-origin"),
-        ),
-    ];
-    for (name, value) in HEADERS {
-        answer.headers_mut().entry(name).or_insert(value);
+/// Has the browser told what a page may do; the answer of a server function is no page.
+fn say_what_a_page_may() {
+    if let (Some(answer), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce()) {
+        for (name, value) in headers::for_page(&nonce) {
+            answer.insert_header(name, value);
+        }
     }
-    answer
 }
 
 /// A file of the site, else the console's own page for addresses that do not exist.
@@ -168,7 +166,10 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
     let options = state.leptos.clone();
     let context = state.clone();
     let render = leptos_axum::render_app_to_stream_with_context(
-        move || leptos::prelude::provide_context(context.clone()),
+        move || {
+            provide_context(context.clone());
+            say_what_a_page_may();
+        },
         move || shell(options.clone()),
     );
     let (parts, _body) = request.into_parts();

@@ -4,12 +4,16 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use axum::http::request::Parts;
 use leptos::config::LeptosOptions;
+use leptos::prelude::use_context;
 use tokio_util::sync::CancellationToken;
 
+use super::access::{Access, Actor};
 use super::api::limits::Limits;
 use super::operations::Operations;
 use super::operations::idempotency::Repeats;
+use crate::domain::Fault;
 
 /// What every request can reach. Cloned several times for each of them, so all of it is behind one pointer.
 #[derive(Clone)]
@@ -21,6 +25,8 @@ pub struct Handles {
     pub leptos: LeptosOptions,
     /// Every verb.
     pub operations: Arc<Operations>,
+    /// Who may come in.
+    pub access: Access,
     /// Acquires that may be repeated.
     pub repeats: Repeats,
     /// How much is taken on at once.
@@ -53,4 +59,16 @@ impl FromRef<AppState> for Arc<Limits> {
     fn from_ref(state: &AppState) -> Self {
         Arc::clone(&state.limits)
     }
+}
+
+/// What a server function needs: the handles, and who asks.
+pub async fn asked() -> Result<(AppState, Actor), Fault> {
+    let (state, request) = (use_context::<AppState>(), use_context::<Parts>());
+    let (Some(state), Some(request)) = (state, request) else {
+        return Err(Fault::Internal {
+            detail: "this was not asked by a request".to_owned(),
+        });
+    };
+    let actor = state.access.admit_request(&request).await?;
+    Ok((state, actor))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockId, LockKey};
+use lockkeeper::server::access::Actor;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::GroupConfig;
 use lockkeeper::server::index::Index;
@@ -304,10 +305,10 @@ async fn whoever_needs_time_to_end_is_told_ahead() {
     let group = TestGroup::start(config);
     group.is_up().await;
     let (operations, _ends) = operations(&group);
-    let request = request(Format::Plain, 3_000, false);
-    let acquired = operations.acquire(&id(), &request).await.unwrap();
+    let (me, request) = (Actor::local(), request(Format::Plain, 3_000, false));
+    let acquired = operations.acquire(&me, &id(), &request).await.unwrap();
     let (lease, ahead) = (Duration::from_secs(3), Duration::from_secs(1));
-    let kept = operations.keep_here(&id(), &acquired, lease, ahead);
+    let kept = operations.keep_here(&me, &id(), &acquired, lease, ahead);
     let kept = kept.unwrap();
     until(&kept, |keeping| keeping.extensions() == 1).await;
     for node in &nodes.0[1..] {

@@ -1,6 +1,7 @@
 //! The list of integration tests: real servers, no mocks, no sleeps.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod access;
 mod api;
 mod bad_acts;
 mod bad_input;

@@ -1,5 +1,6 @@
 //! What the README shows works as it stands there.
 
+use lockkeeper::server::config::access::SessionsConfig;
 use lockkeeper::server::config::{LimitsConfig, LockingConfig};
 
 #[test]
@@ -33,4 +34,23 @@ fn the_configuration_in_the_readme_is_accepted() {
     let shown = &config.groups[0];
     let usual = LockingConfig::new(shown.kind);
     assert_eq!(format!("{:?}", shown.locking), format!("{usual:?}"));
+}
+
+#[test]
+fn who_may_come_in_is_read_as_the_readme_shows_it() {
+    let readme = include_str!("../../README.md");
+    let shown = readme.split("```toml\n").nth(2).unwrap();
+    let shown = shown.split("```").next().unwrap();
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let groups = "[[group]]\nname = \"orders\"\nnode = [{ url = \"redis://h:1\" }]\n";
+    let text = format!("{groups}{}", shown.replace("sha256:…", &digest));
+    let hash = lockkeeper::server::access::password::hash("correct horse").unwrap();
+    let environment = |name: &str| (name == "ALICE_HASH").then(|| hash.clone());
+    let config = lockkeeper::server::config::parse("c", &text, &environment).unwrap();
+    assert_eq!(
+        (config.access.users.len(), config.access.tokens.len()),
+        (1, 1)
+    );
+    // The numbers that it shows as defaults are the defaults.
+    assert_eq!(config.access.sessions, SessionsConfig::default());
 }

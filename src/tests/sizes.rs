@@ -87,7 +87,7 @@ async fn a_body_that_is_too_large_is_refused_however_it_is_sent() {
 
     let fits = raw(console.address, &chunked(&path, &padded(most))).await;
     assert_eq!(status(&fits), 201, "{fits}");
-    let cut = b"POST /api/v1/groups/jobs/locks/a/acquire HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+    let cut = b"POST /api/v1/groups/jobs/locks/a/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
         transfer-encoding: chunked\r\n\r\nzz\r\n";
     let nonsense = raw(console.address, cut).await;
     assert_eq!(status(&nonsense), 400, "{nonsense}");
@@ -125,7 +125,7 @@ async fn an_address_that_is_too_long_is_refused_and_the_longest_key_is_not() {
     // Beyond what the HTTP library reads, it answers by itself.
     for (size, expected) in [(70_000, 414), (500_000, 431)] {
         let request = format!(
-            "GET /api/v1/locks?q={} HTTP/1.1\r\nhost: x\r\n\r\n",
+            "GET /api/v1/locks?q={} HTTP/1.1\r\nhost: localhost\r\n\r\n",
             "a".repeat(size)
         );
         let answer = raw(console.address, request.as_bytes()).await;
@@ -147,7 +147,9 @@ async fn headers_that_are_too_many_or_too_long_are_refused() {
     let nodes = RedisNodes::start(1).await;
     let console = console(&nodes, LimitsConfig::default()).await;
     let get = |headers: &str| {
-        format!("GET /api/v1/groups HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n")
+        format!(
+            "GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"
+        )
     };
     let many = |n: usize| (0..n).map(|n| format!("x-{n}: y\r\n")).collect::<String>();
     let long = |size: usize| format!("x: {}\r\n", "y".repeat(size));
@@ -188,7 +190,7 @@ async fn a_slow_client_is_let_go_and_holds_up_nobody() {
     for _ in 0..50 {
         let mut stream = TcpStream::connect(console.address).await.unwrap();
         stream
-            .write_all(b"GET /api/v1/groups HTTP/1.1\r\nhost: x\r\nx-slow: ")
+            .write_all(b"GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
             .await
             .unwrap();
         slow.push(stream);
@@ -199,7 +201,7 @@ async fn a_slow_client_is_let_go_and_holds_up_nobody() {
     }
     let path = lock_path("jobs", b"lock:slow", "/acquire");
     let half = format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"ttl"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"ttl"
     );
     let answer = raw(console.address, half.as_bytes()).await;
     assert_eq!(status(&answer), 408, "{answer}");
@@ -218,8 +220,8 @@ async fn what_is_not_http_is_hung_up_on() {
         b"\r\n\r\n\r\n\r\nGET\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET /api/v1/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
-        b"GET /api/v1/groups HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n",
+        b"GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+        b"GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\nbad header\r\n\r\n",
         &every_byte,
     ] {
         let answer = raw(console.address, nonsense).await;

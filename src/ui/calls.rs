@@ -34,42 +34,47 @@ impl FromServerFnError for Fault {
     }
 }
 
-/// What a page shows of the board ([`Snapshot`](crate::domain::Snapshot)), and where in the stream of changes it stands. The
+/// Who the page is shown to and what it shows of the board ([`Painted`](crate::domain::Painted)), with the place in the stream of changes. The
 /// page is the address that is being painted, or this one.
 #[server(input = Json)]
 pub async fn board(page: String) -> Result<Told, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let asked = use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
-    let painted = asked.filter(|address| !address.starts_with("/api/"));
+    let painted = asked.filter(|address| !address.starts_with("/_fn/"));
     let (view, also) = super::live::seen_from(painted.as_deref().unwrap_or(&page));
-    Told::of(&state.operations.board(view, also))
+    Told::of(&crate::domain::Painted {
+        me: state.access.me(&actor),
+        board: state.operations.board(&actor, view, also),
+    })
 }
 
 /// One [`Lock`](crate::domain::Lock) as its nodes show it right now. The name is percent-encoded.
 #[server(name = AskForLock, input = Json)]
 pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
         detail: "the lock's name is not percent-encoded".to_owned(),
     })?;
-    Told::of(&state.operations.inspect(&group, &key).await?)
+    let id = LockId { group, key };
+    Told::of(&state.operations.inspect(&actor, &id).await?)
 }
 
 /// The [`History`](crate::domain::History) of one lock: nothing is asked of the nodes. The name is percent-encoded.
 #[server(name = AskForHistory, input = Json)]
 pub async fn history(group: String, key: String) -> Result<Told, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
         detail: "the lock's name is not percent-encoded".to_owned(),
     })?;
-    Told::of(&state.operations.history(&LockId { group, key })?)
+    let id = LockId { group, key };
+    Told::of(&state.operations.history(&actor, &id)?)
 }
 
 /// Who waits for whom, in all groups: [`Waits`](crate::domain::Waits).
 #[server(name = AskForWaits, input = Json)]
 pub async fn waits() -> Result<Told, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
-    Told::of(&state.operations.waits(None).await?)
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.waits(&actor, None).await?)
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.
@@ -83,7 +88,7 @@ pub async fn acquire(
     label: Option<String>,
     auto_renew: bool,
 ) -> Result<Mine, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let request = crate::server::operations::AcquireRequest {
         ttl_ms,
         wait_ms,
@@ -93,35 +98,35 @@ pub async fn acquire(
         auto_renew,
     };
     let id = LockId { group, key };
-    state.operations.acquire_mine(id, &request).await
+    state.operations.acquire_mine(&actor, id, &request).await
 }
 
 /// The locks acquired from this console: a list of [`Mine`].
 #[server(name = ListMine, input = Json)]
 pub async fn mine() -> Result<Told, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
-    Told::of(&state.operations.mine())
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.mine(&actor))
 }
 
 /// Renews a lock acquired here.
 #[server(input = Json)]
 pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<Mine, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
-    state.operations.extend_mine(&id, ttl_ms).await
+    let (state, actor) = crate::server::state::asked().await?;
+    state.operations.extend_mine(&actor, &id, ttl_ms).await
 }
 
 /// Releases a lock acquired here.
 #[server(input = Json)]
 pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
-    state.operations.release_mine(&id).await
+    let (state, actor) = crate::server::state::asked().await?;
+    state.operations.release_mine(&actor, &id).await
 }
 
 /// Hands out the token of a lock acquired here, once.
 #[server(input = Json)]
 pub async fn take_token(id: LockId) -> Result<String, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
-    state.operations.take_token(&id)
+    let (state, actor) = crate::server::state::asked().await?;
+    state.operations.take_token(&actor, &id)
 }
 
 /// Releases somebody else's lock, if its owner is still the one that was seen.
@@ -133,14 +138,14 @@ pub async fn force_release(
     reason: String,
     confirm: Option<String>,
 ) -> Result<Released, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let request = crate::server::operations::ForceRelease {
         fingerprint: &fingerprint,
         seen,
         reason: &reason,
         confirm: confirm.as_deref(),
     };
-    state.operations.force_release(&id, request).await
+    state.operations.force_release(&actor, &id, request).await
 }
 
 /// Records for some seconds who tries to take which lock on one node.
@@ -150,8 +155,10 @@ pub async fn monitor_sample(
     node: String,
     seconds: u32,
 ) -> Result<MonitorSample, Fault> {
-    let state = expect_context::<crate::server::state::AppState>();
+    let (state, actor) = crate::server::state::asked().await?;
     let how_long = std::time::Duration::from_secs(seconds.into());
     let operations = &state.operations;
-    operations.monitor_sample(&group, &node, how_long).await
+    operations
+        .monitor_sample(&actor, &group, &node, how_long)
+        .await
 }

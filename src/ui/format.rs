@@ -29,6 +29,13 @@ pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
     }
 }
 
+/// A sentence with a capital at its beginning.
+pub fn capital(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(chars).collect()
+}
+
 /// What is left, rounded up so that 0 means over: `00:26`, `7 h 12 min`.
 pub fn countdown(ms: u64) -> String {
     clock(ms.div_ceil(1000) * 1000)

@@ -22,6 +22,7 @@ use self::pages::locks::LocksPage;
 use self::pages::mine::MinePage;
 use self::pages::nodes::NodesPage;
 use self::pages::not_found::NotFoundPage;
+use self::pages::sign_in::SignInPage;
 use self::pages::waits::WaitsPage;
 
 /// The document that the server sends.
@@ -64,6 +65,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
                     <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async />
                     <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
+                    <Route path=path!("/sign-in") view=SignInPage ssr=SsrMode::Async />
                 </FlatRoutes>
             </Layout>
         </Router>

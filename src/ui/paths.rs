@@ -15,6 +15,21 @@ pub const WAITS: &str = "/waits";
 /// The locks acquired from here.
 pub const MINE: &str = "/mine";
 
+/// Where people sign in; forms are sent there.
+pub const SIGN_IN: &str = "/sign-in";
+/// Where the form to sign out is sent.
+pub const SIGN_OUT: &str = "/sign-out";
+
+/// Where people sign in who want to go on to this page.
+pub fn sign_in(pathname: &str, search: &str) -> String {
+    let search = search.trim_start_matches('?');
+    let next = match search {
+        "" => pathname.to_owned(),
+        search => format!("{pathname}?{search}"),
+    };
+    format!("{SIGN_IN}?next={}", segment(&next))
+}
+
 /// The page of one lock.
 pub fn lock(id: &LockId) -> String {
     let group = segment(&id.group);
@@ -73,11 +88,16 @@ pub fn segment(text: &str) -> String {
 }
 
 fn from_query(search: &str) -> LockKey {
-    search
-        .trim_start_matches('?')
-        .split('&')
-        .find_map(|pair| LockKey::decode(pair.strip_prefix("key=")?))
-        .unwrap_or_else(|| LockKey::new([]))
+    value(search, "key").unwrap_or_else(|| LockKey::new([]))
+}
+
+/// One value of a query. The router's own reader decodes what is in it twice, which makes other names of names.
+pub fn value(search: &str, name: &str) -> Option<LockKey> {
+    let mut pairs = search.trim_start_matches('?').split('&');
+    pairs.find_map(|pair| {
+        let (known, value) = pair.split_once('=')?;
+        (known == name).then(|| LockKey::decode(value))?
+    })
 }
 
 #[cfg(test)]
@@ -133,6 +153,22 @@ mod tests {
             "/groups/g/locks/%f",
         ] {
             assert_eq!(parse_lock(path, ""), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn who_signs_in_goes_on_to_the_very_page_they_wanted() {
+        for (pathname, search) in [
+            ("/", ""),
+            ("/groups/g/locks/a%2Fb%25", ""),
+            ("/", "?q=a%26b&verdict=held"),
+        ] {
+            let (_, query) = sign_in(pathname, search)
+                .split_once('?')
+                .map(|(path, query)| (path.to_owned(), query.to_owned()))
+                .unwrap();
+            let next = value(&query, "next").unwrap();
+            assert_eq!(next.text(), format!("{pathname}{search}"));
         }
     }
 

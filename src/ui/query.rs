@@ -1,7 +1,7 @@
 //! What the table shows and in which order, as the URL says it: search, filter, group, sort.
 
 use crate::domain::listing::{Filter, Order, Sort};
-use crate::domain::{Confidence, Flag, Lock, LockKey, Verdict, View};
+use crate::domain::{Confidence, Flag, Lock, LockKey, Sight, Verdict, View};
 
 use super::paths;
 
@@ -221,6 +221,7 @@ impl Query {
     /// What group and search let through, whatever tile is pressed: what the tiles count. Possible locks stand apart.
     pub fn filter(&self) -> Filter {
         Filter {
+            sight: Sight::Everything,
             group: self.group.clone(),
             text: self.text_filter(),
             confidence: (self.only == Only::Possible).then_some(Confidence::Possible),

@@ -13,7 +13,9 @@ use utoipa::IntoParams;
 use super::limits::Limits;
 use super::problem::ApiError;
 use crate::domain::{Fault, LockId, LockKey};
+use crate::server::access::Actor;
 use crate::server::operations::idempotency::IdempotencyKey;
+use crate::server::state::AppState;
 
 /// How much of a body that is too large is still taken in: who hangs up on a client that is sending is not heard by it.
 const THROWN_AWAY: usize = 1024 * 1024;
@@ -56,6 +58,18 @@ impl<S: Send + Sync> FromRequestParts<S> for LockPath {
             group,
             key: decode(key)?,
         }))
+    }
+}
+
+/// Who asks; those who may not come in get no further.
+impl FromRequestParts<AppState> for Actor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &AppState,
+    ) -> Result<Self, Self::Rejection> {
+        Ok(state.access.admit_request(parts).await?)
     }
 }
 
@@ -109,12 +123,7 @@ where
             return Err(ApiError::NotJson);
         }
         let limits = Arc::<Limits>::from_ref(state);
-        let bytes = timeout(
-            limits.read_timeout(),
-            read_whole(request.into_body(), limits.body_bytes()),
-        )
-        .await
-        .map_err(|_| ApiError::TooSlow)??;
+        let bytes = whole(&limits, request.into_body()).await?;
         // Fields in a list, by their place alone, would be read as well.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(bad("the body must be a JSON object".to_owned()));
@@ -126,6 +135,13 @@ where
             ))
         })
     }
+}
+
+/// A whole body, within the limits of size and time.
+pub async fn whole(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
+    let reading = read_whole(body, limits.body_bytes());
+    let read = timeout(limits.read_timeout(), reading).await;
+    read.map_err(|_| ApiError::TooSlow)?
 }
 
 /// Everything that a body says, as it comes in: its length is what arrives, not what was announced.

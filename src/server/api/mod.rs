@@ -1,31 +1,33 @@
 //! The JSON door: routes, the OpenAPI document, and what every answer carries.
 
-mod extract;
+pub mod extract;
 pub mod limits;
 mod places;
 mod problem;
 pub mod short_way;
+pub mod sign_in;
 mod v1;
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
+use axum::middleware::{Next, from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use tower_http::compression::CompressionLayer;
-use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::domain::board::Snapshot;
 use crate::domain::{Change, WindowNews};
+use crate::server::headers;
 use crate::server::state::AppState;
-use limits::Limits;
-use problem::ApiError;
+pub use problem::ApiError;
 
 /// What the document says before the routes add themselves.
 #[derive(OpenApi)]
@@ -35,12 +37,30 @@ use problem::ApiError;
         description = include_str!("promises.md")
     ),
     tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
-    components(schemas(Snapshot, Change, WindowNews))
+    components(schemas(Snapshot, Change, WindowNews)),
+    modifiers(&Credentials)
 )]
 struct Document;
 
-/// Every route of the API, within these limits. Whoever asks whether the server lives is always let in.
-pub fn routes(limits: Arc<Limits>) -> Router<AppState> {
+/// What programs send to be let in, as the document says it.
+struct Credentials;
+
+impl Modify for Credentials {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let about = "An API token, made with `lockkeeper token`. Where nobody needs to sign in, none is needed.";
+        let token = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(about));
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(token.build()));
+        let no_scopes: [&str; 0] = [];
+        document.security = Some(vec![SecurityRequirement::new("token", no_scopes)]);
+    }
+}
+
+/// Every route of the API, within its limits, for those who may come in. Whoever asks whether the server lives is always let
+/// in, and so is whoever reads what the API is.
+pub fn routes(state: &AppState) -> Router<AppState> {
     let (api, document) = described().split_for_parts();
     // `{key}` matches no empty segment; the empty key is a key all the same.
     let empty_key = Router::new()
@@ -72,13 +92,35 @@ pub fn routes(limits: Arc<Limits>) -> Router<AppState> {
             axum::routing::any(|| async { ApiError::NotFound }),
         )
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(from_fn_with_state(state.clone(), admitted));
+    let signing_in = Router::new()
+        .route(sign_in::PATH, post(sign_in::sign_in))
+        .route(sign_in::OUT, post(sign_in::sign_out));
+    let limits = Arc::clone(&state.limits);
+    let api = api
+        .merge(signing_in)
         .layer(from_fn_with_state(limits, limits::guard));
     let docs = Router::from(SwaggerUi::new("/api/docs").url("/api/openapi.json", document));
     Router::new()
         .merge(api)
-        .merge(docs.layer(CompressionLayer::new()))
+        .merge(
+            docs.layer(CompressionLayer::new())
+                .layer(map_response(headers::for_documentation)),
+        )
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
+}
+
+/// Who may not come in gets no further: not to what is there, nor to what is not.
+async fn admitted(
+    State(state): State<AppState>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let (mut parts, body) = request.into_parts();
+    let actor = state.access.admit_request(&parts).await?;
+    parts.extensions.insert(actor);
+    Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
 /// The OpenAPI document, generated from the code.

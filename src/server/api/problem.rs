@@ -26,7 +26,7 @@ pub struct Problem {
     /// What is wrong in this case.
     detail: String,
     /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `not-held`,
-    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `forbidden`, `wrong-type`, `too-many-requests`, `not-found`,
+    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`, `wrong-type`, `too-many-requests`, `not-found`,
     /// `method-not-allowed`, `too-large`, `too-slow`, `address-too-long`, `headers-too-large`, `not-json`, `internal`.
     code: &'static str,
     /// What to do about it.
@@ -80,6 +80,7 @@ impl ApiError {
                 | Fault::ConfirmRequired { .. }
                 | Fault::PossibleLock { .. }
                 | Fault::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+                Fault::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
                 Fault::Forbidden { .. } => StatusCode::FORBIDDEN,
                 Fault::UnknownGroup { .. } | Fault::NotObserved { .. } | Fault::NotHeld { .. } => {
                     StatusCode::NOT_FOUND
@@ -226,6 +227,12 @@ impl IntoResponse for ApiError {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         if let Some(seconds) = self.retry_after() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if matches!(self, Self::Fault(Fault::SignInRequired { .. })) {
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"lockkeeper\""),
+            );
         }
         response
     }

@@ -121,7 +121,10 @@ pub async fn run(options: Acquire) -> Result<u8, Failure> {
     });
     if let Err(failure) = handed_out {
         // Nobody has the token, so nobody could ever release it.
-        let _expires_otherwise = direct.operations.release(&id, &acquired.token).await;
+        let _expires_otherwise = direct
+            .operations
+            .release(&direct.actor, &id, &acquired.token)
+            .await;
         return Err(failure.advise("The lock was released again."));
     }
     Ok(0)
@@ -139,7 +142,7 @@ pub async fn obtain(
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         request.wait_ms = millis(left.min(LONGEST_WAIT_AT_ONCE));
-        let taken = direct.operations.acquire(id, &request).await;
+        let taken = direct.operations.acquire(&direct.actor, id, &request).await;
         match taken {
             Err(Fault::Held { .. } | Fault::NoQuorum { .. } | Fault::TooMany { .. })
                 if left > LONGEST_WAIT_AT_ONCE => {}

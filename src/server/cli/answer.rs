@@ -157,6 +157,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::ConfirmRequired { .. }
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
+        | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. } => status::UNUSABLE,
         Fault::Held { .. } | Fault::TooMany { .. } => status::NOT_OBTAINED,
@@ -185,7 +186,8 @@ fn advice(fault: &Fault) -> &'static str {
             "Correct the command line; nothing was changed."
         }
         Fault::Internal { .. } => "Run it again with --log debug.",
-        Fault::Forbidden { .. }
+        Fault::SignInRequired { .. }
+        | Fault::Forbidden { .. }
         | Fault::NotObserved { .. }
         | Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
@@ -244,6 +246,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::HoldChanged { .. }
+        | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
         | Fault::TooMany { .. }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::serve::serve_config;
+use super::serve::{Openness, serve_config};
 use super::{Failure, stop_on_signal};
 use crate::server::demo::{self, DemoOptions};
 
@@ -19,10 +19,13 @@ pub struct Demo {
     /// The redis-server (or valkey-server) to start instead of the one on PATH.
     #[arg(long, value_name = "FILE")]
     redis_server: Option<PathBuf>,
+    #[command(flatten)]
+    openness: Openness,
 }
 
 pub(super) async fn run(options: Demo) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
+    let openness = options.openness;
     let options = DemoOptions {
         listen: options.listen,
         redis_server: options.redis_server,
@@ -32,7 +35,7 @@ pub(super) async fn run(options: Demo) -> Result<(), Failure> {
         started = demo::start(options, CancellationToken::new()) => started.map_err(|why| Failure::broken(why.to_string()))?,
         () = stop.cancelled() => return Ok(()),
     };
-    let served = serve_config(demo.config.clone(), stop).await;
+    let served = serve_config(demo.config.clone(), &openness, stop).await;
     demo.end().await;
     served
 }

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::options::Nodes;
-use super::{Failure, answer};
+use super::{Failure, answer, who};
 use crate::domain::{Fault, LockId, NodeState};
+use crate::server::access::Actor;
 use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
 use crate::server::index::Index;
@@ -25,6 +26,8 @@ const LONGEST_SETTLING: Duration = Duration::from_millis(300);
 /// The operations over the groups that a command is about.
 pub struct Direct {
     pub operations: Operations,
+    /// Whoever runs the command.
+    pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
 }
 
@@ -53,6 +56,7 @@ impl Direct {
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
         Self {
             operations: Operations::new(groups.clone(), index),
+            actor: Actor::command_line(who::am_i()),
             groups,
         }
     }

@@ -36,7 +36,10 @@ pub async fn run(options: Extend) -> Result<(), Failure> {
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let ttl_ms = millis(options.ttl);
-    let extended = direct.operations.extend(&id, &token, ttl_ms).await;
+    let extended = direct
+        .operations
+        .extend(&direct.actor, &id, &token, ttl_ms)
+        .await;
     let extended = extended.map_err(failed(&id))?;
     if options.straight.json {
         return show(&document(&extended));

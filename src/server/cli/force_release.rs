@@ -52,7 +52,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         reason: &options.reason,
         confirm,
     };
-    let released = operations.force_release(&id, request);
+    let released = operations.force_release(&direct.actor, &id, request);
     let released = released.await.map_err(failed(&id))?;
     if options.straight.json {
         let seen_after = released.seen_after.as_ref();

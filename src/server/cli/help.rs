@@ -122,6 +122,25 @@ Exit status: the command's own; 128+N if signal N ended it; 75 the lock was not 
 76 it was lost; 127 there is no such command, 126 it cannot be executed; 1 too few nodes took part;
 2 for a command line or configuration that cannot be used.";
 
+pub const HASH_PASSWORD: &str = "\
+Examples:
+  lockkeeper hash-password                           # asks twice, shows nothing of what is typed
+  pass show lockkeeper | lockkeeper hash-password    # the first line of standard input
+
+Put what it prints into the configuration, and start the console again:
+  [[user]]
+  name = \"alice\"
+  role = \"operator\"
+  password_hash = \"$argon2id$...\"";
+
+pub const TOKEN: &str = "\
+Examples:
+  lockkeeper token deploy --role operator --group jobs --keys 'lock:deploy:*' --expires 2027-06-30
+  lockkeeper token prometheus --role viewer --token-file prometheus.token >> lockkeeper.toml
+
+Prints the [[token]] for the configuration, which has only the token's hash, on standard output, and
+the token itself, which is kept nowhere, on standard error. A program sends it as `Authorization: Bearer lk_...`.";
+
 pub const COMPLETIONS: &str = "\
 Examples:
   lockkeeper completions bash > /etc/bash_completion.d/lockkeeper

@@ -15,8 +15,8 @@ use super::show::{flags, verdict_style};
 use super::text::{self, Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::{
-    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Sort, Timestamp,
-    Verdict,
+    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Sight, Sort,
+    Timestamp, Verdict,
 };
 use crate::server::index::Survey;
 use crate::server::operations::{ListQuery, Listing};
@@ -73,6 +73,7 @@ impl List {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         ListQuery {
             filter: Filter {
+                sight: Sight::Everything,
                 group: self.group.clone(),
                 text: given(&self.q),
                 verdict: self.verdict,
@@ -101,9 +102,9 @@ pub async fn run(options: List) -> Result<u8, Failure> {
     let surveys = survey(&direct, Instant::now() + options.timeout).await;
     let listing = direct
         .operations
-        .list(&query)
+        .list(&direct.actor, &query)
         .map_err(|fault| Failure::from(&fault))?;
-    let groups = direct.operations.groups();
+    let groups = direct.operations.groups(&direct.actor);
     let is_complete = groups
         .iter()
         .zip(&surveys)

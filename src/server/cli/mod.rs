@@ -2,11 +2,13 @@
 
 mod acquire;
 mod answer;
+mod api_token;
 mod completions;
 mod demo;
 mod direct;
 mod extend;
 mod force_release;
+mod hash_password;
 mod help;
 mod list;
 mod options;
@@ -71,6 +73,12 @@ enum Command {
     /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
     Run(run::Run),
+    /// Makes the hash of a password, for a [[user]] of the configuration.
+    #[command(after_help = help::HASH_PASSWORD)]
+    HashPassword(hash_password::HashPassword),
+    /// Makes an API token, and the [[token]] of the configuration that accepts it.
+    #[command(after_help = help::TOKEN)]
+    Token(api_token::ApiToken),
     /// Prints the completions for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions(completions::Completions),
@@ -80,7 +88,10 @@ impl Command {
     /// How a failure is told.
     fn tell(&self) -> Tell {
         let (wants_json, to) = match self {
-            Self::Serve(_) | Self::Demo(_) | Self::Completions(_) => (false, Tell::People),
+            Self::Serve(_) | Self::Demo(_) | Self::Completions(_) | Self::HashPassword(_) => {
+                (false, Tell::People)
+            }
+            Self::Token(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::List(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Show(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Acquire(options) => (options.wants_json(), Tell::ScriptOnStdout),
@@ -109,6 +120,8 @@ impl Command {
             Self::Release(options) => release::run(options).await.map(|()| 0),
             Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
             Self::Run(options) => run::run(options).await,
+            Self::HashPassword(_) => hash_password::run().map(|()| 0),
+            Self::Token(options) => api_token::run(&options).map(|()| 0),
             Self::Completions(options) => completions::run(&options).map(|()| 0),
         }
     }

@@ -32,7 +32,7 @@ pub async fn run(options: Release) -> Result<(), Failure> {
     let (id, token) = (options.which.id()?, options.token.read()?);
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
-    let released = direct.operations.release(&id, &token).await;
+    let released = direct.operations.release(&direct.actor, &id, &token).await;
     let released = released.map_err(failed(&id))?;
     show(&if options.straight.json {
         let mut told = json!({

@@ -17,6 +17,20 @@ pub struct Serve {
     /// Where to listen [default: 127.0.0.1:7878].
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    /// Refuse every act, in all groups.
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    openness: Openness,
+}
+
+/// Who is let in where the configuration names nobody.
+#[derive(Args)]
+pub struct Openness {
+    /// Let whoever can reach the address see and release every lock, without signing in. For a network that you trust whole;
+    /// otherwise name users or tokens in the configuration.
+    #[arg(long)]
+    allow_anyone_on_the_network: bool,
 }
 
 pub(super) async fn run(options: Serve) -> Result<(), Failure> {
@@ -27,22 +41,44 @@ pub(super) async fn run(options: Serve) -> Result<(), Failure> {
     for warning in &config.warnings {
         eprintln!("lockkeeper: warning: {warning}");
     }
+    if options.read_only {
+        config.refuse_acts();
+    }
     let stop = stop_on_signal()?;
-    serve_config(config, stop).await
+    serve_config(config, &options.openness, stop).await
+}
+
+impl Openness {
+    /// Refuses to stand open to a network that nobody said may come in.
+    fn check(&self, config: &Config) -> Result<(), Failure> {
+        let is_within = config.listen.ip().to_canonical().is_loopback();
+        if is_within || !config.access.is_open() || self.allow_anyone_on_the_network {
+            return Ok(());
+        }
+        Err(Failure::unusable(format!(
+            "at {} others than this machine could release every lock, because nobody has to sign in",
+            config.listen
+        ))
+        .advise(
+            "Name a [[user]] or a [[token]] in the configuration, or listen on 127.0.0.1. If whoever reaches that address \
+             may do everything, say so with --allow-anyone-on-the-network.",
+        ))
+    }
 }
 
 /// Serves a configuration until `stop` is cancelled; says the address once it can be opened.
 pub(super) async fn serve_config(
-    config: Config,
+    mut config: Config,
+    openness: &Openness,
     stop: tokio_util::sync::CancellationToken,
 ) -> Result<(), Failure> {
+    openness.check(&config)?;
+    config.access.anyone_on_the_network = openness.allow_anyone_on_the_network;
     let listener = listen(config.listen).await?;
     let address = listener
         .local_addr()
         .map_err(|why| Failure::broken(format!("cannot tell the address: {why}")))?;
     println!("Lockkeeper is at http://{address}");
-    let ended =
-        crate::server::serve_within(listener, config.groups, config.limits, Clock::real(), stop)
-            .await;
+    let ended = crate::server::serve(listener, config, Clock::real(), stop).await;
     ended.map_err(|why| Failure::broken(format!("the server failed: {why}")))
 }

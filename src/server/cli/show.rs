@@ -28,7 +28,7 @@ pub async fn run(options: Show) -> Result<(), Failure> {
     let id = options.which.id()?;
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
-    let lock = direct.operations.inspect(&id.group, &id.key).await;
+    let lock = direct.operations.inspect(&direct.actor, &id).await;
     let lock = lock.map_err(failed(&id))?;
     print(&if options.straight.json {
         document(&lock)

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, NodeConfig,
-    RedisUrl, default_listen, default_node_name, even_count, limits, naming,
+    RedisUrl, default_listen, default_node_name, even_count, limits, naming, sign_in,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -19,6 +19,14 @@ struct File {
     listen: Option<Spanned<String>>,
     #[serde(default)]
     limits: limits::Table,
+    /// Refuse every act on every group.
+    #[serde(default)]
+    read_only: bool,
+    sign_in: Option<Spanned<sign_in::SignInTable>>,
+    #[serde(default)]
+    user: Vec<Spanned<sign_in::UserTable>>,
+    #[serde(default)]
+    token: Vec<Spanned<sign_in::TokenTable>>,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
 }
@@ -108,8 +116,7 @@ pub fn parse(
     let mut config = Config {
         listen,
         limits,
-        groups: Vec::new(),
-        warnings: Vec::new(),
+        ..Config::of(Vec::new())
     };
     let mut names = BTreeSet::new();
     for entry in &file.group {
@@ -125,6 +132,15 @@ pub fn parse(
             .extend(even_count(&group).map(|why| source.at(entry.get_ref().node.span(), &why)));
         config.groups.push(group);
     }
+    if file.read_only {
+        config.refuse_acts();
+    }
+    let around = sign_in::Around {
+        source: &source,
+        environment,
+        groups: &names,
+    };
+    config.access = sign_in::read(&around, file.sign_in.as_ref(), &file.user, &file.token)?;
     Ok(config)
 }
 
@@ -297,7 +313,10 @@ fn check_name(source: &Source<'_>, name: &Spanned<String>) -> Result<(), ConfigE
 }
 
 /// Replaces `${NAME}` by the environment variable of that name.
-fn expand(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+pub(super) fn expand(
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, String> {
     let mut done = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {

@@ -1,9 +1,11 @@
 //! What the console was told: listen address, limits, groups, nodes. Each field's doc comment is its documentation.
 
+pub mod access;
 mod file;
 mod limits;
 mod locking;
 mod naming;
+mod sign_in;
 mod url;
 
 use std::ffi::OsString;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::domain::{Environment, GroupKind};
+pub use access::AccessConfig;
 pub use file::parse;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
@@ -52,6 +55,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How much is taken on at once.
     pub limits: LimitsConfig,
+    /// Who may come in.
+    pub access: AccessConfig,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
     /// What is odd but usable, each with its place in the file: shown at start.
@@ -123,6 +128,26 @@ pub struct NodeConfig {
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
+
+impl Config {
+    /// These groups, and the defaults for everything else.
+    pub fn of(groups: Vec<GroupConfig>) -> Self {
+        Self {
+            listen: default_listen(),
+            limits: LimitsConfig::default(),
+            access: AccessConfig::default(),
+            groups,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Has every act refused, in all groups.
+    pub fn refuse_acts(&mut self) {
+        for group in &mut self.groups {
+            group.read_only = true;
+        }
+    }
+}
 
 impl GroupConfig {
     /// A group with the defaults: one node is standalone, several are a Redlock group with nodes `a`, `b`, `c` …
@@ -202,10 +227,8 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
         .into_iter()
         .collect();
     Ok(Config {
-        listen: default_listen(),
-        limits: LimitsConfig::default(),
-        groups: vec![group],
         warnings,
+        ..Config::of(vec![group])
     })
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
-use crate::server::config::{Config, GroupConfig, LimitsConfig, NodeConfig, RedisUrl};
+use crate::server::config::{Config, GroupConfig, NodeConfig, RedisUrl};
 use servers::{Program, Server};
 
 /// What the demo is told.
@@ -161,9 +161,7 @@ fn config(listen: SocketAddr, nodes: &[DemoNode]) -> Config {
     );
     Config {
         listen,
-        limits: LimitsConfig::default(),
-        groups: vec![orders, jobs],
-        warnings: Vec::new(),
+        ..Config::of(vec![orders, jobs])
     }
 }
 

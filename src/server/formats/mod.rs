@@ -46,9 +46,8 @@ pub mod suo;
 mod symfony;
 mod uuids;
 
-use crate::domain::{Confidence, Format};
+use crate::domain::{Confidence, Format, glob};
 use crate::server::config::Naming;
-use crate::server::nodes::glob;
 use crate::server::nodes::sighting::{Sighting, Value};
 pub use companions::{companions_of, parent_of};
 pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint, hex};

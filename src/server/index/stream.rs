@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::watch;
 
 use super::windows::{Seen, Windows};
-use crate::domain::{Board, Change, Filter, Lock, LockId, Snapshot, Timestamp, View};
+use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timestamp, View};
 
 /// How many changes are kept for viewers that lag or reconnect. One that missed more gets a snapshot.
 pub const KEPT_CHANGES: usize = 8_192;
@@ -145,17 +145,16 @@ impl Stream {
         look(&self.state().board)
     }
 
-    /// The whole board of one group, or of all.
-    pub fn snapshot(&self, group: Option<&str>, now: Timestamp) -> (EventId, Snapshot) {
+    /// The whole board, as far as somebody may see it.
+    pub fn snapshot(&self, sight: &Sight, now: Timestamp) -> (EventId, Snapshot) {
         let state = self.state();
         let id = EventId {
             epoch: self.epoch,
             seq: state.seq,
         };
-        let wanted = |name: &str| group.is_none_or(|group| group == name);
         let everything = View {
             filter: Filter {
-                group: group.map(str::to_owned),
+                sight: sight.clone(),
                 ..Filter::default()
             },
             ..View::default()
@@ -165,7 +164,7 @@ impl Stream {
             .board
             .locks
             .values()
-            .filter(|lock| wanted(&lock.id.group))
+            .filter(|lock| sight.shows(&lock.id.group))
             .cloned()
             .collect();
         let snapshot = Snapshot {
@@ -175,7 +174,7 @@ impl Stream {
                 .board
                 .groups
                 .iter()
-                .filter(|group| wanted(&group.name))
+                .filter(|group| sight.shows(&group.name))
                 .cloned()
                 .collect(),
             total: u32::try_from(locks.len()).unwrap_or(u32::MAX),
@@ -213,16 +212,11 @@ impl Stream {
     }
 
     /// What a viewer that stands at `since` gets next, without waiting; its new place with it.
-    pub fn next(
-        &self,
-        since: Option<EventId>,
-        group: Option<&str>,
-        now: Timestamp,
-    ) -> (EventId, Next) {
-        let missed = since.and_then(|since| self.changes_since(since, group));
+    pub fn next(&self, since: Option<EventId>, sight: &Sight, now: Timestamp) -> (EventId, Next) {
+        let missed = since.and_then(|since| self.changes_since(since, sight));
         missed.map_or_else(
             || {
-                let (id, snapshot) = self.snapshot(group, now);
+                let (id, snapshot) = self.snapshot(sight, now);
                 (id, Next::Snapshot(Box::new(snapshot)))
             },
             |(place, changes)| (place, Next::Changes(changes)),
@@ -233,7 +227,7 @@ impl Stream {
     pub fn changes_since(
         &self,
         since: EventId,
-        group: Option<&str>,
+        sight: &Sight,
     ) -> Option<(EventId, Vec<Arc<Event>>)> {
         let state = self.state();
         let oldest = state
@@ -247,8 +241,7 @@ impl Stream {
         let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
         let skip = state.ring.len().saturating_sub(missed);
         let changes = state.ring.iter().skip(skip);
-        let wanted =
-            changes.filter(|event| group.is_none_or(|group| group == event.change.group()));
+        let wanted = changes.filter(|event| sight.shows(event.change.group()));
         let place = EventId {
             epoch: self.epoch,
             seq: state.seq,
@@ -273,6 +266,7 @@ mod tests {
     use crate::domain::{Ending, LockId};
 
     const NOW: Timestamp = Timestamp::from_millis(5);
+    const ALL: Sight = Sight::Everything;
 
     fn gone(group: &str) -> Change {
         Change::Gone {
@@ -295,32 +289,32 @@ mod tests {
     #[test]
     fn a_viewer_gets_exactly_what_it_missed() {
         let stream = Stream::new(Board::default(), NOW);
-        let (start, first) = stream.next(None, None, NOW);
+        let (start, first) = stream.next(None, &ALL, NOW);
         assert_eq!(changes(&first), None);
         stream.publish(vec![gone("a"), gone("b"), gone("a")]);
-        let (place, next) = stream.next(Some(start), None, NOW);
+        let (place, next) = stream.next(Some(start), &ALL, NOW);
         assert_eq!(
             (place.to_string().as_str(), changes(&next)),
             ("5-3", Some(3))
         );
         assert_eq!(
-            changes(&stream.next(Some(start), Some("a"), NOW).1),
+            changes(&stream.next(Some(start), &Sight::of("a"), NOW).1),
             Some(2)
         );
-        assert_eq!(changes(&stream.next(Some(place), None, NOW).1), Some(0));
+        assert_eq!(changes(&stream.next(Some(place), &ALL, NOW).1), Some(0));
     }
 
     #[test]
     fn a_viewer_that_missed_too_much_gets_a_snapshot() {
         let stream = Stream::new(Board::default(), NOW);
-        let (start, _) = stream.next(None, None, NOW);
+        let (start, _) = stream.next(None, &ALL, NOW);
         stream.publish((0..KEPT_CHANGES).map(|_| gone("a")).collect());
         assert_eq!(
-            changes(&stream.next(Some(start), None, NOW).1),
+            changes(&stream.next(Some(start), &ALL, NOW).1),
             Some(KEPT_CHANGES)
         );
         stream.publish(vec![gone("a")]);
-        assert_eq!(changes(&stream.next(Some(start), None, NOW).1), None);
+        assert_eq!(changes(&stream.next(Some(start), &ALL, NOW).1), None);
     }
 
     #[test]
@@ -328,7 +322,7 @@ mod tests {
         let stream = Stream::new(Board::default(), NOW);
         for id in ["4-0", "5-1", "5-18446744073709551615"] {
             assert_eq!(
-                changes(&stream.next(EventId::parse(id), None, NOW).1),
+                changes(&stream.next(EventId::parse(id), &ALL, NOW).1),
                 None,
                 "{id}"
             );

@@ -43,7 +43,8 @@ pub struct Telling {
 
 impl Watched {
     /// Somebody who looks at a part of the board, and at these locks wherever they stand.
-    pub fn new(view: View, also: Vec<LockId>) -> Self {
+    pub fn new(view: View, mut also: Vec<LockId>) -> Self {
+        also.retain(|id| view.filter.sight.shows(&id.group));
         Self {
             view,
             also,
@@ -79,8 +80,14 @@ impl Watched {
         let snapshot = Snapshot {
             id: seen.id.to_string(),
             observed_at: now,
-            // All of them: who looks at the locks of one may choose another.
-            groups: stream.read(|board| board.groups.clone()),
+            // All that may be seen: who looks at the locks of one may choose another.
+            groups: stream.read(|board| {
+                let groups = board.groups.iter();
+                groups
+                    .filter(|group| self.view.filter.sight.shows(&group.name))
+                    .cloned()
+                    .collect()
+            }),
             locks,
             total: self.total,
             counts: self.counts.clone(),
@@ -97,7 +104,7 @@ impl Watched {
         let mut here = by_id(&seen.window.locks);
         here.extend(by_id(&stream.locks(&self.also)));
         // Read after the window: whatever is missing there has been told of.
-        let Some((place, events)) = stream.changes_since(place, None) else {
+        let Some((place, events)) = stream.changes_since(place, &self.view.filter.sight) else {
             return self.begin(stream, now);
         };
         let mut told = Vec::new();
@@ -164,7 +171,7 @@ impl Watched {
         let since = self.place.or(self.since);
         let (snapshot, place, until) = self.snapshot(stream, now);
         let mut told = vec![Told::Snapshot(Box::new(snapshot))];
-        let missed = since.and_then(|since| stream.changes_since(since, None));
+        let missed = since.and_then(|since| stream.changes_since(since, &self.view.filter.sight));
         let missed = missed.into_iter().flat_map(|(_, events)| events);
         told.extend(missed.filter_map(|event| match &event.change {
             // What comes after the snapshot is told again, as part of what happened since.

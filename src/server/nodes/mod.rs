@@ -1,7 +1,6 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
 mod feed;
-pub mod glob;
 pub mod health;
 pub mod line;
 pub mod look;

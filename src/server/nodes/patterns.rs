@@ -5,7 +5,7 @@
 
 use regex::bytes::Regex;
 
-use super::glob;
+use crate::domain::glob;
 
 /// Patterns, any of which may match.
 pub struct Patterns {

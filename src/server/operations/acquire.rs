@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
 use super::kept::Won;
 use super::{Operations, check_key, millis};
-use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp};
+use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp, Verb};
+use crate::server::access::Actor;
 use crate::server::locking::wait::Named;
 use crate::server::locking::{self, Attempt, Layout, Want};
 use crate::server::nodes::Group;
@@ -55,8 +56,13 @@ pub struct Acquired {
 
 impl Operations {
     /// Takes a lock as any client of its format would.
-    pub async fn acquire(&self, id: &LockId, request: &AcquireRequest) -> Result<Acquired, Fault> {
-        let group = self.group_to_act_on(&id.group)?;
+    pub async fn acquire(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: &AcquireRequest,
+    ) -> Result<Acquired, Fault> {
+        let group = self.group_to_act_on(actor, Verb::Acquire, id)?;
         check_key(&id.key)?;
         let ttl = check_ttl(&group, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);

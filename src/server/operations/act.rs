@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{Operations, check_key, count, millis};
-use crate::domain::{ActOutcome, Fault, LockId, NodeAct, Released, Timestamp};
+use crate::domain::{ActOutcome, Fault, LockId, NodeAct, Released, Timestamp, Verb};
+use crate::server::access::Actor;
 use crate::server::locking::{self, Attempt, End, Token};
 use crate::server::nodes::Group;
 
@@ -32,8 +33,14 @@ pub struct Extended {
 
 impl Operations {
     /// Renews a lease with the owner's token.
-    pub async fn extend(&self, id: &LockId, token: &str, ttl_ms: u64) -> Result<Extended, Fault> {
-        let group = self.group_to_act_on(&id.group)?;
+    pub async fn extend(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+        ttl_ms: u64,
+    ) -> Result<Extended, Fault> {
+        let group = self.group_to_act_on(actor, Verb::Extend, id)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
         let ttl = check_ttl(&group, ttl_ms)?;
@@ -57,8 +64,13 @@ impl Operations {
     }
 
     /// Releases a lock with the owner's token: once, where it may be held more often.
-    pub async fn release(&self, id: &LockId, token: &str) -> Result<Released, Fault> {
-        let group = self.group_to_act_on(&id.group)?;
+    pub async fn release(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+    ) -> Result<Released, Fault> {
+        let group = self.group_to_act_on(actor, Verb::Release, id)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
         let _until_it_is_released = self.kept.let_go(id, &token);

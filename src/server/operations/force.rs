@@ -3,8 +3,9 @@
 use super::act::{impossible, refused, released};
 use super::{Operations, check_key};
 use crate::domain::{
-    ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold,
+    ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold, Verb,
 };
+use crate::server::access::Actor;
 use crate::server::locking::keep::{Kept, Loss};
 use crate::server::locking::{self, Condemned, Refusal};
 
@@ -31,6 +32,7 @@ impl Operations {
     /// tell.
     pub async fn force_release(
         &self,
+        actor: &Actor,
         id: &LockId,
         request: ForceRelease<'_>,
     ) -> Result<Released, Fault> {
@@ -40,7 +42,7 @@ impl Operations {
             reason,
             confirm,
         } = request;
-        let group = self.group_to_act_on(&id.group)?;
+        let group = self.group_to_act_on(actor, Verb::ForceRelease, id)?;
         check_key(&id.key)?;
         let reason = reason.trim();
         if reason.is_empty() {

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::{Operations, check_key};
 use crate::domain::{Fault, History, Lock, LockId};
+use crate::server::access::Actor;
 
 /// A lock, and who held it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -18,15 +19,19 @@ pub struct Inspected {
 
 impl Operations {
     /// One lock, asked for on the nodes right now, and who held it.
-    pub async fn inspect_with_history(&self, id: &LockId) -> Result<Inspected, Fault> {
-        let lock = self.inspect(&id.group, &id.key).await?;
+    pub async fn inspect_with_history(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+    ) -> Result<Inspected, Fault> {
+        let lock = self.inspect(actor, id).await?;
         let history = self.index().history(id);
         Ok(Inspected { lock, history })
     }
 
     /// Who held a lock, as far as it was seen: also of one that is gone. Nothing is asked of the nodes.
-    pub fn history(&self, id: &LockId) -> Result<History, Fault> {
-        self.group(&id.group)?;
+    pub fn history(&self, actor: &Actor, id: &LockId) -> Result<History, Fault> {
+        self.group_to_see(actor, &id.group)?;
         check_key(&id.key)?;
         Ok(self.index().history(id))
     }

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{AcquireRequest, Acquired, Operations};
 use crate::domain::{Fault, LockId, Timestamp};
+use crate::server::access::Actor;
 
 /// What a client calls one acquire of its own, to be able to repeat it. As good as the token, so its `Debug` shows nothing.
 #[derive(Clone, PartialEq, Eq)]
@@ -124,21 +125,22 @@ impl Repeats {
     pub async fn acquire(
         &self,
         operations: &Arc<Operations>,
+        actor: Actor,
         key: Option<&IdempotencyKey>,
         id: LockId,
         request: AcquireRequest,
     ) -> Result<Given, Fault> {
         let Some(key) = key else {
             return Ok(Given {
-                acquired: Arc::new(operations.acquire(&id, &request).await?),
+                acquired: Arc::new(operations.acquire(&actor, &id, &request).await?),
                 is_repeated: false,
             });
         };
-        let (scope, print) = (scope(&id, key), print(&request));
+        let (scope, print) = (scope(&actor, &id, key), print(&request));
         let now = operations.index().now();
         let operations = Arc::clone(operations);
         let acquire = async move {
-            let acquired = operations.acquire(&id, &request).await?;
+            let acquired = operations.acquire(&actor, &id, &request).await?;
             let kept = if request.auto_renew {
                 operations.group(&id.group)?.config.locking.longest_hold
             } else {
@@ -304,9 +306,17 @@ impl Book {
     }
 }
 
-/// What a key stands for is decided lock by lock: two locks may use the same.
-fn scope(id: &LockId, key: &IdempotencyKey) -> Print {
-    digest(&[id.group.as_bytes(), id.key.as_bytes(), key.0.as_bytes()])
+/// What a key stands for is decided lock by lock, and for everybody alone: two locks may use the same, and who guesses that of
+/// somebody else gets no token.
+fn scope(actor: &Actor, id: &LockId, key: &IdempotencyKey) -> Print {
+    let (kind, name) = actor.identity();
+    digest(&[
+        kind.as_bytes(),
+        name.as_bytes(),
+        id.group.as_bytes(),
+        id.key.as_bytes(),
+        key.0.as_bytes(),
+    ])
 }
 
 fn print(request: &AcquireRequest) -> Print {

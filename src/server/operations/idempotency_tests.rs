@@ -174,15 +174,17 @@ fn every_field_of_a_request_counts_and_so_does_the_lock() {
     ]
     .map(|request| print(&request));
     assert_eq!(prints.iter().collect::<BTreeSet<_>>().len(), prints.len());
-    let on = |group: &str, name: &str| {
+    let (me, other) = (Actor::local(), Actor::command_line("other".to_owned()));
+    let on = |actor: &Actor, group: &str, name: &str| {
         let id = LockId {
             group: group.to_owned(),
             key: name.into(),
         };
-        scope(&id, &key)
+        scope(actor, &id, &key)
     };
-    assert_ne!(on("a", "bc"), on("ab", "c"));
-    assert_eq!(on("a", "bc"), on("a", "bc"));
+    assert_ne!(on(&me, "a", "bc"), on(&me, "ab", "c"));
+    assert_eq!(on(&me, "a", "bc"), on(&me, "a", "bc"));
+    assert_ne!(on(&me, "a", "bc"), on(&other, "a", "bc"));
 }
 
 #[test]

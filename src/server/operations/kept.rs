@@ -8,7 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::act::refused;
 use super::{AcquireRequest, Acquired, Operations};
-use crate::domain::{Change, Fault, Fingerprint, LockId, NodeAct};
+use crate::domain::{Change, Fault, Fingerprint, LockId, NodeAct, Verb};
+use crate::server::access::Actor;
 use crate::server::index::Index;
 use crate::server::locking::keep::{Ended, Hold, Kept, Pause, keep};
 use crate::server::locking::pace::Limits;
@@ -203,12 +204,13 @@ impl Operations {
     /// told of its loss; without a renewal they are told `ahead` of the moment when its validity ends.
     pub fn keep_here(
         &self,
+        actor: &Actor,
         id: &LockId,
         acquired: &Acquired,
         ttl: Duration,
         ahead: Duration,
     ) -> Result<Kept, Fault> {
-        let group = self.group_to_act_on(&id.group)?;
+        let group = self.group_to_act_on(actor, Verb::Extend, id)?;
         let hold = Hold {
             key: id.key.clone(),
             token: Token::from_bytes(acquired.token.as_bytes()),

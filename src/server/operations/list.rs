@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::Operations;
 use crate::domain::{Fault, Filter, Lock, Order, Rank, Sort, Timestamp, View};
+use crate::server::access::Actor;
 
 /// Which locks, in which order, which page.
 #[derive(Clone, Debug)]
@@ -43,13 +44,16 @@ pub struct Listing {
 
 impl Operations {
     /// Lists what is on the board: the last known locks where nodes cannot be asked.
-    pub fn list(&self, query: &ListQuery) -> Result<Listing, Fault> {
+    pub fn list(&self, actor: &Actor, query: &ListQuery) -> Result<Listing, Fault> {
         if let Some(group) = &query.filter.group {
-            self.group(group)?;
+            self.group_to_see(actor, group)?;
         }
         let after = query.cursor.as_deref().map(read_cursor).transpose()?;
         let view = View {
-            filter: query.filter.clone(),
+            filter: Filter {
+                sight: actor.rights().sight(),
+                ..query.filter.clone()
+            },
             sort: query.sort,
             order: query.order,
             limit: query.limit,
@@ -61,7 +65,7 @@ impl Operations {
             .last()
             .filter(|_| page.rest > super::count(page.locks.len()))
             .map(|lock| write_cursor(&query.sort.rank(lock)));
-        let mut groups = self.groups();
+        let mut groups = self.groups(actor);
         groups.retain(|view| {
             query
                 .filter

@@ -7,15 +7,27 @@ use std::time::Duration;
 use super::acquire::check_typed_key;
 use super::{AcquireRequest, Operations, millis};
 use crate::domain::{Fault, LockId, Mine, Released};
+use crate::server::access::Actor;
 use crate::server::locking::Token;
 use crate::server::locking::keep::{Ended, Keeping, Kept};
 
 /// An expired lock stays listed for this long, so that its owner sees what became of it.
 const REMEMBER_EXPIRED: Duration = Duration::from_mins(10);
 
-/// The locks that are held from here, with their tokens.
+/// The locks that are held from here, with their tokens, by whom they belong to.
 #[derive(Default)]
-pub(super) struct Held(Mutex<BTreeMap<LockId, Hold>>);
+pub(super) struct Held(Mutex<BTreeMap<Owned, Hold>>);
+
+/// Somebody's lock.
+type Owned = (Whose, LockId);
+
+/// Who somebody is, however they came.
+type Whose = (&'static str, String);
+
+fn whose(actor: &Actor) -> Whose {
+    let (kind, name) = actor.identity();
+    (kind, name.to_owned())
+}
 
 #[derive(Clone)]
 struct Hold {
@@ -53,29 +65,29 @@ fn stands(mine: &mut Mine, keeping: Keeping) {
 }
 
 impl Held {
-    fn holds(&self) -> MutexGuard<'_, BTreeMap<LockId, Hold>> {
+    fn holds(&self) -> MutexGuard<'_, BTreeMap<Owned, Hold>> {
         // The map is only ever changed by whole entries, so a panic elsewhere left it sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, id: &LockId) -> Result<Hold, Fault> {
+    fn get(&self, actor: &Actor, id: &LockId) -> Result<Hold, Fault> {
         self.holds()
-            .get(id)
+            .get(&(whose(actor), id.clone()))
             .cloned()
             .ok_or(Fault::NotHeld { nodes: Vec::new() })
     }
 }
 
 impl Operations {
-    /// The locks acquired from this console's pages, oldest first.
-    pub fn mine(&self) -> Vec<Mine> {
+    /// The locks that they acquired from this console's pages, oldest first.
+    pub fn mine(&self, actor: &Actor) -> Vec<Mine> {
         let now = self.index().now();
         let mut holds = self.held.holds();
-        let mut mine = Vec::new();
-        holds.retain(|_, hold| {
+        let (mut mine, whose) = (Vec::new(), whose(actor));
+        holds.retain(|(owner, _), hold| {
             let stands = hold.now();
             let is_remembered = now.since(stands.expires_at) < REMEMBER_EXPIRED;
-            mine.extend(is_remembered.then_some(stands));
+            mine.extend((is_remembered && *owner == whose).then_some(stands));
             is_remembered
         });
         mine.sort_by(|a, b| {
@@ -87,9 +99,14 @@ impl Operations {
     }
 
     /// Acquires a lock for this console: its token stays on the server.
-    pub async fn acquire_mine(&self, id: LockId, request: &AcquireRequest) -> Result<Mine, Fault> {
+    pub async fn acquire_mine(
+        &self,
+        actor: &Actor,
+        id: LockId,
+        request: &AcquireRequest,
+    ) -> Result<Mine, Fault> {
         check_typed_key(&id.key)?;
-        let acquired = self.acquire(&id, request).await?;
+        let acquired = self.acquire(actor, &id, request).await?;
         let token = Token::from_bytes(acquired.token.as_bytes());
         let hold = Hold {
             kept: self.kept.get(&id, &token),
@@ -110,18 +127,25 @@ impl Operations {
             token: acquired.token,
         };
         let mine = hold.now();
-        self.held.holds().insert(id, hold);
+        self.held.holds().insert((whose(actor), id), hold);
         Ok(mine)
     }
 
     /// Renews a lock acquired from here.
-    pub async fn extend_mine(&self, id: &LockId, ttl_ms: u64) -> Result<Mine, Fault> {
-        let hold = self.held.get(id)?;
-        let extended = self.extend(id, &hold.token, ttl_ms).await?;
+    pub async fn extend_mine(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        ttl_ms: u64,
+    ) -> Result<Mine, Fault> {
+        let hold = self.held.get(actor, id)?;
+        let extended = self.extend(actor, id, &hold.token, ttl_ms).await?;
         let mut holds = self.held.holds();
-        let hold = holds.get_mut(id).ok_or(Fault::NotHeld {
-            nodes: extended.nodes.clone(),
-        })?;
+        let hold = holds
+            .get_mut(&(whose(actor), id.clone()))
+            .ok_or(Fault::NotHeld {
+                nodes: extended.nodes.clone(),
+            })?;
         hold.mine.ttl_ms = ttl_ms;
         hold.mine.expires_at = extended.expires_at;
         hold.mine.nodes = extended.nodes;
@@ -138,23 +162,23 @@ impl Operations {
     }
 
     /// Releases a lock acquired from here. One that is gone already is forgotten, and said to be gone.
-    pub async fn release_mine(&self, id: &LockId) -> Result<Released, Fault> {
-        let hold = self.held.get(id)?;
-        let end = self.release(id, &hold.token).await;
+    pub async fn release_mine(&self, actor: &Actor, id: &LockId) -> Result<Released, Fault> {
+        let hold = self.held.get(actor, id)?;
+        let end = self.release(actor, id, &hold.token).await;
         if matches!(
             end,
             Ok(Released { holds: None, .. }) | Err(Fault::NotHeld { .. } | Fault::NotOwner { .. })
         ) {
-            self.held.holds().remove(id);
+            self.held.holds().remove(&(whose(actor), id.clone()));
         }
         end
     }
 
     /// Hands out the token of a lock acquired from here, once.
-    pub fn take_token(&self, id: &LockId) -> Result<String, Fault> {
+    pub fn take_token(&self, actor: &Actor, id: &LockId) -> Result<String, Fault> {
         let mut holds = self.held.holds();
         let hold = holds
-            .get_mut(id)
+            .get_mut(&(whose(actor), id.clone()))
             .ok_or(Fault::NotHeld { nodes: Vec::new() })?;
         if !std::mem::take(&mut hold.mine.token_available) {
             return Err(Fault::Forbidden {

@@ -25,7 +25,10 @@ pub use list::{ListQuery, Listing};
 
 pub use crate::server::locking::keep::{Kept, Loss};
 
-use crate::domain::{Fault, GroupView, Lock, LockId, LockKey, NodeState, Snapshot, View};
+use crate::domain::{
+    Fault, GroupView, Lock, LockId, LockKey, NodeState, Place, Snapshot, Verb, View,
+};
+use crate::server::access::Actor;
 use crate::server::index::{Index, Watched};
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
@@ -75,8 +78,15 @@ impl Operations {
         &self.index
     }
 
-    /// The groups with the health of their nodes right now.
-    pub fn groups(&self) -> Vec<GroupView> {
+    /// The groups that may be seen, with the health of their nodes right now.
+    pub fn groups(&self, actor: &Actor) -> Vec<GroupView> {
+        let mut views = self.every_group();
+        let sight = actor.rights().sight();
+        views.retain(|view| sight.shows(&view.name));
+        views
+    }
+
+    fn every_group(&self) -> Vec<GroupView> {
         let mut views = self.index.stream().read(|board| board.groups.clone());
         for (view, group) in views.iter_mut().zip(&self.groups) {
             view.nodes = group.nodes();
@@ -85,7 +95,8 @@ impl Operations {
     }
 
     /// A part of the board and these locks besides, for a page that starts watching.
-    pub fn board(&self, view: View, also: Vec<LockId>) -> Snapshot {
+    pub fn board(&self, actor: &Actor, mut view: View, also: Vec<LockId>) -> Snapshot {
+        view.filter.sight = actor.rights().sight();
         let mut watched = Watched::new(view, also);
         watched.snapshot(self.index.stream(), self.index.now()).0
     }
@@ -95,12 +106,12 @@ impl Operations {
         let asked = |view: &GroupView| {
             view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
         };
-        self.groups().iter().all(asked)
+        self.every_group().iter().all(asked)
     }
 
     /// One lock, asked for on the nodes right now.
-    pub async fn inspect(&self, group: &str, key: &LockKey) -> Result<Lock, Fault> {
-        let group = self.group(group)?;
+    pub async fn inspect(&self, actor: &Actor, id: &LockId) -> Result<Lock, Fault> {
+        let (group, key) = (self.group_to_see(actor, &id.group)?, &id.key);
         check_key(key)?;
         let looked = self.look_again(&group, key).await?;
         if let Some(lock) = looked.lock {
@@ -149,14 +160,22 @@ impl Operations {
         })
     }
 
-    /// The group, if acts are allowed on it.
-    fn group_to_act_on(&self, name: &str) -> Result<Arc<Group>, Fault> {
-        let group = self.group(name)?;
-        if group.config.read_only {
-            return Err(Fault::Forbidden {
-                why: format!("the group {name:?} is read-only in the configuration"),
-            });
-        }
+    /// Whether there is such a group that they may see.
+    pub fn check_sight(&self, actor: &Actor, group: &str) -> Result<(), Fault> {
+        self.group_to_see(actor, group).map(|_| ())
+    }
+
+    /// The group, if they may see it. Whether there is one that they may not see, they are not told.
+    fn group_to_see(&self, actor: &Actor, name: &str) -> Result<Arc<Group>, Fault> {
+        actor.may(Verb::See, Place::group(name))?;
+        self.group(name)
+    }
+
+    /// The group of a lock, if they may do that to it.
+    fn group_to_act_on(&self, actor: &Actor, verb: Verb, id: &LockId) -> Result<Arc<Group>, Fault> {
+        actor.may(Verb::See, Place::group(&id.group))?;
+        let group = self.group(&id.group)?;
+        actor.may(verb, Place::lock(id).read_only(group.config.read_only))?;
         Ok(group)
     }
 

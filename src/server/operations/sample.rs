@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Operations;
-use crate::domain::{Fault, MonitorSample};
+use crate::domain::{Fault, MonitorSample, Place, Verb};
+use crate::server::access::Actor;
 use crate::server::nodes::monitor::{NoSample, sample};
 
 /// The longest sample.
@@ -14,11 +15,14 @@ impl Operations {
     /// twice as much for each command meanwhile, so there is one at a time.
     pub async fn monitor_sample(
         &self,
+        actor: &Actor,
         group: &str,
         node: &str,
         how_long: Duration,
     ) -> Result<MonitorSample, Fault> {
-        let group = self.group(group)?;
+        let name = group;
+        let group = self.group_to_see(actor, name)?;
+        actor.may(Verb::Sample, Place::group(name))?;
         let named = group.each().iter().find(|one| one.name() == node);
         let node = named.ok_or_else(|| Fault::Impossible {
             field: "node".to_owned(),

@@ -9,6 +9,7 @@ use super::{Operations, count};
 use crate::domain::{
     Fault, Fingerprint, Format, Lock, LockId, LockKey, Timestamp, WaitedFor, Waiter, Waits, WaitsIn,
 };
+use crate::server::access::Actor;
 use crate::server::formats;
 use crate::server::locking::fair_queue;
 use crate::server::nodes::queues::{self, MOST_READ, Queue};
@@ -36,10 +37,15 @@ impl Told {
 
 impl Operations {
     /// Who waits for whom, in one group or all.
-    pub async fn waits(&self, group: Option<&str>) -> Result<Waits, Fault> {
+    pub async fn waits(&self, actor: &Actor, group: Option<&str>) -> Result<Waits, Fault> {
         let wanted = match group {
-            Some(name) => vec![self.group(name)?],
-            None => self.groups.clone(),
+            Some(name) => vec![self.group_to_see(actor, name)?],
+            None => {
+                let sight = actor.rights().sight();
+                let mut groups = self.groups.clone();
+                groups.retain(|group| sight.shows(&group.config.name));
+                groups
+            }
         };
         let asking = wanted.iter().map(|group| self.waits_in(group));
         let mut all = Waits {

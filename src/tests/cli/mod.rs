@@ -1,5 +1,6 @@
 //! The command line as people and scripts use it: the real program on real servers.
 
+mod access;
 mod cron;
 mod hostile;
 mod listing;

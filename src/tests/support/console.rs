@@ -9,7 +9,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{GroupConfig, LimitsConfig};
+use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ pub struct TestConsole {
 impl TestConsole {
     /// A console on these groups.
     pub async fn start(groups: Vec<GroupConfig>) -> Self {
-        Self::start_within(groups, LimitsConfig::default(), Clock::real()).await
+        Self::start_as(Config::of(groups), Clock::real()).await
     }
 
     /// A console on these groups with limits and a clock of its own.
@@ -35,13 +35,21 @@ impl TestConsole {
         limits: LimitsConfig,
         clock: Clock,
     ) -> Self {
+        let config = Config {
+            limits,
+            ..Config::of(groups)
+        };
+        Self::start_as(config, clock).await
+    }
+
+    /// A console as this configuration says, except for where it listens.
+    pub async fn start_as(config: Config, clock: Clock) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(lockkeeper::server::serve_within(
+        let serving = tokio::spawn(lockkeeper::server::serve(
             listener,
-            groups,
-            limits,
+            config,
             clock,
             stop.clone(),
         ));
@@ -169,10 +177,16 @@ impl Person {
 
     /// Begins to watch.
     pub async fn watch(&self, query: &str, last_event_id: Option<&str>) -> Watching {
+        let headers = last_event_id.map(|id| ("last-event-id", id));
+        self.watch_with(query, headers.as_slice()).await
+    }
+
+    /// Begins to watch with these headers.
+    pub async fn watch_with(&self, query: &str, headers: &[(&str, &str)]) -> Watching {
         let mut request =
             http::Request::get(format!("http://{}/api/v1/events{query}", self.address));
-        if let Some(id) = last_event_id {
-            request = request.header("last-event-id", id);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         let response = self
             .client

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local_scoped_with_cancellation;
 
 use super::fault_notice::FaultNotice;
-use crate::domain::{Fault, Format, LockKey, Mine};
+use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
 use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, field::CONTROL};
 use crate::ui::live::Live;
@@ -40,15 +40,24 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
         live.with_groups(|groups| {
             groups
                 .iter()
-                .map(|group| (group.name.clone(), group.read_only))
+                .map(|group| {
+                    let place = Place::group(&group.name).read_only(group.read_only);
+                    let refused = live.why_not(Verb::Acquire, place);
+                    (group.name.clone(), refused)
+                })
                 .collect::<Vec<_>>()
         })
     });
     let first = groups
         .iter()
-        .find(|(_, read_only)| !read_only)
+        .find(|(_, refused)| refused.is_none())
         .map(|(name, _)| name.clone())
         .unwrap_or_default();
+    // Of several groups the first one's reason: mostly it is the same.
+    let none = groups
+        .iter()
+        .find_map(|(_, refused)| refused.clone())
+        .unwrap_or_else(|| "There is no group to acquire in".to_owned());
     let group = RwSignal::new(first.clone());
     let key = RwSignal::new(suggestion(live, &first));
     let amount = RwSignal::new("30".to_owned());
@@ -76,13 +85,17 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
         if sending.get() {
             Some("The nodes are being asked".to_owned())
         } else if group.with(String::is_empty) {
-            Some("Every group is read-only: acts are refused by the configuration".to_owned())
+            Some(none.clone())
         } else if ttl_ms().is_none() {
             Some("Say for how long, as a number above 0".to_owned())
         } else if wait_ms(&wait.read()).is_none() {
             Some("Say how long to wait, in seconds".to_owned())
         } else {
-            None
+            let id = LockId {
+                group: group.get(),
+                key: LockKey::from(key.read().as_str()),
+            };
+            live.why_not(Verb::Acquire, Place::lock(&id))
         }
     });
     let submit = move |event: ev::SubmitEvent| {
@@ -127,9 +140,14 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                 >
                     {groups
                         .into_iter()
-                        .map(|(name, read_only)| {
-                            let words = if read_only { format!("{name} (read-only)") } else { name.clone() };
-                            view! { <option value=name.clone() disabled=read_only selected=name == first>{words}</option> }.into_any()
+                        .map(|(name, refused)| {
+                            let is_out = refused.is_some();
+                            let (is_first, words) = (name == first, name.clone());
+                            view! {
+                                <option value=name disabled=is_out title=refused selected=is_first>
+                                    {words}
+                                </option>
+                            }.into_any()
                         })
                         .collect_view()}
                 </select>

@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 
+use super::fault_notice::FaultNotice;
 use super::lost_locks::LostLocks;
-use crate::domain::{GroupView, NodeState};
+use crate::domain::{Fault, GroupView, NodeState};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::{Freshness, Live};
@@ -27,6 +28,14 @@ pub fn Banners() -> impl IntoView {
     });
     view! {
         <div class="flex flex-col gap-2 not-empty:mb-4 empty:hidden">
+            {move || {
+                live.is_out
+                    .get()
+                    .then(|| {
+                        let why = "you are not signed in any more".to_owned();
+                        view! { <FaultNotice fault=Fault::SignInRequired { why } /> }.into_any()
+                    })
+            }}
             {move || {
                 stale
                     .get()

@@ -1,12 +1,13 @@
 //! What went wrong, in words, with what can be done about it.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 
 use crate::domain::Fault;
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::components::owner_name::OwnerName;
-use crate::ui::format;
 use crate::ui::kit::{Banner, Button, Icon, Sign, Tone};
+use crate::ui::{format, paths};
 
 /// A fault: its sentence, the facts that help to act, and another try where that makes sense.
 #[component]
@@ -27,6 +28,7 @@ pub fn FaultNotice(
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::HoldChanged { .. }
+        | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
         | Fault::Unreachable { .. }
@@ -43,6 +45,8 @@ pub fn FaultNotice(
             <p class="font-semibold">{sentence(&fault)}</p>
             <p>{advice(&fault)}</p>
             {facts(&fault)}
+            {matches!(fault, Fault::SignInRequired { .. })
+                .then(|| view! { <SignInLink /> }.into_any())}
             {retry.map(|retry| {
                 view! {
                     <div class="mt-2">
@@ -57,19 +61,27 @@ pub fn FaultNotice(
     }
 }
 
+/// The way to sign in and back.
+#[component]
+fn SignInLink() -> impl IntoView {
+    let location = use_location();
+    let href = move || paths::sign_in(&location.pathname.read(), &location.search.read());
+    view! {
+        // `external`: the page is painted anew for whoever signs in.
+        <a href=href rel="external" class="mt-1 inline-block font-medium underline underline-offset-2">
+            "Sign in"
+        </a>
+    }
+}
+
 /// The fault as a sentence with a capital and a full stop.
 pub fn sentence(fault: &Fault) -> String {
     let text = fault.to_string();
-    let mut chars = text.chars();
-    let first: String = chars
-        .next()
-        .map(|first| first.to_uppercase().collect())
-        .unwrap_or_default();
-    let rest = chars.as_str();
+    let text = format::capital(&text);
     if text.ends_with('.') {
-        format!("{first}{rest}")
+        text
     } else {
-        format!("{first}{rest}.")
+        format!("{text}.")
     }
 }
 
@@ -96,6 +108,7 @@ fn advice(fault: &Fault) -> &'static str {
             "Pin a pattern to its format in the configuration to make it a lock. Nothing was changed."
         }
         Fault::NotReleasable { .. } => "Nothing was changed.",
+        Fault::SignInRequired { .. } => "Sign in, then look at this page again.",
         Fault::BadRequest { .. }
         | Fault::Impossible { .. }
         | Fault::Forbidden { .. }

@@ -2,7 +2,9 @@
 
 use leptos::prelude::*;
 use leptos_router::components::A;
+use leptos_router::hooks::use_location;
 
+use super::account::{Account, Openness};
 use super::banners::Banners;
 use super::live_indicator::LiveIndicator;
 use super::theme_switch::ThemeSwitch;
@@ -14,6 +16,8 @@ pub fn Layout(
     /// The page.
     children: Children,
 ) -> impl IntoView {
+    let location = use_location();
+    let is_sign_in = move || location.pathname.with(|path| path == paths::SIGN_IN);
     let tab = "inline-flex h-8 items-center rounded-md px-2.5 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
     view! {
         // `external`: the router would scroll there and leave the focus behind.
@@ -30,7 +34,7 @@ pub fn Layout(
                     <img src="/favicon.svg" alt="" width="24" height="24" />
                     "Lockkeeper"
                 </a>
-                <nav aria-label="Pages" class="flex gap-1">
+                <nav aria-label="Pages" class="flex gap-1" hidden=is_sign_in>
                     <A href=paths::LOCKS exact=true attr:class=tab>
                         "Locks"
                     </A>
@@ -45,8 +49,9 @@ pub fn Layout(
                     </A>
                 </nav>
                 <div class="ms-auto flex items-center gap-3">
-                    <LiveIndicator />
+                    {move || (!is_sign_in()).then(|| view! { <LiveIndicator /> }.into_any())}
                     <ThemeSwitch />
+                    <Account />
                 </div>
             </header>
             <main id="main" tabindex="-1" class="grow px-4 pb-10 pt-2 outline-none md:px-6">
@@ -55,6 +60,7 @@ pub fn Layout(
                         "Without JavaScript this page does not follow what happens: load it again for news."
                     </p>
                 </noscript>
+                <Openness />
                 <Banners />
                 {children()}
             </main>

@@ -83,8 +83,8 @@ pub fn OnBoard(
     children: ChildrenFn,
 ) -> impl IntoView {
     let live = Live::expect();
-    let show = move |snapshot| {
-        live.begin(snapshot);
+    let show = move |painted| {
+        live.begin(painted);
         children()
     };
     view! { <Loaded loading=live.first show=Callback::new(show) /> }

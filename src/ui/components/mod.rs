@@ -1,5 +1,6 @@
 //! Parts that know what a lock is.
 
+pub mod account;
 pub mod acquire_dialog;
 pub mod banners;
 pub mod copy_token;

@@ -3,8 +3,9 @@
 use leptos::prelude::*;
 
 use super::fault_notice::FaultNotice;
-use crate::domain::{Fault, GroupView, Lock, MonitorSample, SampledLock};
+use crate::domain::{Fault, GroupView, Lock, MonitorSample, Place, SampledLock, Verb};
 use crate::ui::kit::Button;
+use crate::ui::live::Live;
 use crate::ui::{calls, format};
 
 /// How long a sample takes.
@@ -22,8 +23,11 @@ pub fn SampleBox(
 ) -> impl IntoView {
     let taking = RwSignal::new(false);
     let taken: RwSignal<Option<Result<MonitorSample, Fault>>> = RwSignal::new(None);
-    let why_not =
-        Signal::derive(move || taking.get().then(|| "A sample is being taken".to_owned()));
+    let live = Live::expect();
+    let why_not = Signal::derive(move || {
+        let refused = lock.with(|lock| live.why_not(Verb::Sample, Place::group(&lock.id.group)));
+        refused.or_else(|| taking.get().then(|| "A sample is being taken".to_owned()))
+    });
     let take = move |node: String| {
         let group = lock.with_untracked(|lock| lock.id.group.clone());
         taking.set(true);

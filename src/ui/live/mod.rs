@@ -1,6 +1,8 @@
 //! The board in the browser: first state from the server's page, then changes as they happen, and how old all of it is.
 
 mod asked;
+mod freshness;
+mod me;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -9,7 +11,8 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::domain::{
-    Board, Change, Counts, Ending, GroupView, Lock, LockId, Snapshot, Timestamp, WindowNews,
+    Board, Change, Counts, Ending, GroupView, Lock, LockId, Me, Painted, Snapshot, Timestamp,
+    WindowNews,
 };
 
 use super::calls;
@@ -17,9 +20,8 @@ use super::components::loaded::Loading;
 use super::query::Query;
 use asked::{Asked, Sums};
 pub use asked::{MOST_ROWS, seen_from};
+pub use freshness::Freshness;
 
-/// Nothing heard from the server for this long: what is on screen is called stale.
-const STALE_AFTER_MS: u64 = 5_000;
 /// How many endings are remembered for the pages that still show their locks.
 const ENDINGS_KEPT: usize = 1_000;
 
@@ -48,24 +50,17 @@ pub struct Lost {
     pub why: String,
 }
 
-/// How far what is on screen can be trusted to be now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    /// Nothing has been heard yet: the page shows what the server painted.
-    Starting,
-    /// Changes arrive.
-    Live,
-    /// Nothing heard since then.
-    Stale(Timestamp),
-}
-
 /// The board and the server's clock, for every page. A handle: copy it freely.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// The board as the server painted it first.
-    pub first: Loading<Snapshot>,
+    /// The board as the server painted it first, and for whom.
+    pub first: Loading<Painted>,
+    /// Who the page is shown to, once that is known.
+    pub me: RwSignal<Option<Me>>,
     /// The server's clock, four times a second. While a page wakes up it is the moment of the first board.
     pub now: RwSignal<Timestamp>,
+    /// Whether whoever sees the page is not let in any more.
+    pub is_out: RwSignal<bool>,
     /// The locks that were lost while this page was open, the latest last.
     pub lost: RwSignal<Vec<Lost>>,
     board: StoredValue<Board>,
@@ -85,7 +80,9 @@ impl Live {
     pub fn provide() -> Self {
         let live = Self {
             first: Loading::new(|| calls::board(stream::page())),
+            me: RwSignal::new(None),
             now: RwSignal::new(Timestamp::from_millis(0)),
+            is_out: RwSignal::new(false),
             lost: RwSignal::new(Vec::new()),
             board: StoredValue::new(Board::default()),
             asked: RwSignal::new(Asked::default()),
@@ -115,8 +112,10 @@ impl Live {
     }
 
     /// Takes the first board, unless there is one already. Called while the page that shows it is built, on both sides.
-    pub fn begin(self, snapshot: Snapshot) {
+    pub fn begin(self, painted: Painted) {
         if self.position.with_untracked(Option::is_none) {
+            self.me.set(Some(painted.me));
+            let snapshot = painted.board;
             self.now.set(snapshot.observed_at);
             self.painted_at.set(Some(snapshot.observed_at));
             self.replace(snapshot);
@@ -201,22 +200,6 @@ impl Live {
             let ending = gone.iter().rfind(|(known, _)| known == id);
             ending.map(|(_, gone)| *gone)
         })
-    }
-
-    /// How far what is on screen can be trusted to be now.
-    pub fn freshness(self) -> Freshness {
-        let heard = self.heard_at.get();
-        // Before anything was heard, the page itself is the last word of the server.
-        let Some(last) = heard.or(self.painted_at.get()) else {
-            return Freshness::Starting;
-        };
-        if self.now.get().since(last).as_millis() > u128::from(STALE_AFTER_MS) {
-            Freshness::Stale(last)
-        } else if heard.is_some() {
-            Freshness::Live
-        } else {
-            Freshness::Starting
-        }
     }
 
     /// When the locks that can be looked at were last looked at on their nodes: the oldest of the groups that answer.

@@ -13,6 +13,7 @@ use leptos::leptos_dom::helpers::{
     set_interval, set_timeout, window_event_listener, window_event_listener_untyped,
 };
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsCast;
@@ -20,8 +21,8 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
-use crate::domain::{Change, Snapshot, Timestamp, WindowNews};
-use crate::ui::{paths, wire};
+use crate::domain::{Change, Fault, Snapshot, Timestamp, WindowNews};
+use crate::ui::{calls, paths, wire};
 
 /// How often the page's clock ticks.
 const TICK: Duration = Duration::from_millis(250);
@@ -158,6 +159,9 @@ impl Stream {
 
     fn hear(&self, event: &MessageEvent) {
         self.retry_ms.set(FIRST_RETRY_MS);
+        if self.live.is_out.get_untracked() {
+            self.live.is_out.set(false);
+        }
         self.live.heard_at.set(Some(self.server_now()));
         let id = event.last_event_id();
         if !id.is_empty() {
@@ -221,6 +225,7 @@ impl Stream {
         if !given_up || self.is_retrying.replace(true) {
             return;
         }
+        self.ask_whether_out();
         let wait = self.retry_ms.get();
         self.retry_ms.set((wait * 2).min(LONGEST_RETRY_MS));
         let stream = Rc::clone(self);
@@ -233,6 +238,15 @@ impl Stream {
             },
             Duration::from_millis(wait),
         );
+    }
+
+    /// The browser does not say why a stream was refused, so that is asked for in another way.
+    fn ask_whether_out(&self) {
+        let is_out = self.live.is_out;
+        spawn_local(async move {
+            let answer = calls::mine().await;
+            is_out.set(matches!(answer, Err(Fault::SignInRequired { .. })));
+        });
     }
 
     fn set_clock(&self, server: Timestamp) {

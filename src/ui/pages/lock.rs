@@ -5,7 +5,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{Confidence, Environment, Fault, History, Lock, LockId};
+use crate::domain::{Confidence, Environment, Fault, History, Lock, LockId, Place, Verb};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::{Answered, Loading, OnBoard};
 use crate::ui::components::lock_facts::LockFacts;
@@ -200,10 +200,13 @@ fn Shown(
     let why_not = Signal::derive(move || {
         if ended.with(Option::is_some) {
             Some("It is not observed any more: there is nothing to release".to_owned())
-        } else if group.with(|group| group.as_ref().is_some_and(|group| group.read_only)) {
-            Some("This group is read-only: acts are refused by the configuration".to_owned())
         } else {
-            lock.with(why_never).map(str::to_owned)
+            let read_only = group.with(|group| group.as_ref().is_some_and(|group| group.read_only));
+            let refused = lock.with(|lock| {
+                let place = Place::lock(&lock.id).read_only(read_only);
+                live.why_not(Verb::ForceRelease, place)
+            });
+            refused.or_else(|| lock.with(why_never).map(str::to_owned))
         }
     });
     view! {

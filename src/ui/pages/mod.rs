@@ -5,4 +5,5 @@ pub mod locks;
 pub mod mine;
 pub mod nodes;
 pub mod not_found;
+pub mod sign_in;
 pub mod waits;

@@ -11,6 +11,7 @@ use super::refusals::{ActRefusals, Refusals};
 use crate::domain::{
     Fault, Fingerprint, Format, NodeAct, NodeAnswer, Released, SeenHold, Timestamp,
 };
+use crate::server::access::Actor;
 use crate::server::api::extract::{Body, LockParams, LockPath, Repeatable};
 use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
@@ -163,6 +164,7 @@ impl ReleasedBody {
 ))]
 pub async fn acquire(
     State(state): State<AppState>,
+    actor: Actor,
     client: Client,
     LockPath(id): LockPath,
     Repeatable(key): Repeatable,
@@ -179,7 +181,7 @@ pub async fn acquire(
     let _while_it_waits = state.limits.wait(client, request.wait_ms)?;
     let given = state
         .repeats
-        .acquire(&state.operations, key.as_ref(), id, request)
+        .acquire(&state.operations, actor, key.as_ref(), id, request)
         .await?;
     let replayed = given
         .is_repeated
@@ -200,13 +202,14 @@ pub async fn acquire(
 ))]
 pub async fn extend(
     State(state): State<AppState>,
+    actor: Actor,
     LockPath(id): LockPath,
     Body(body): Body<ExtendBody>,
 ) -> Result<Json<Extended>, ApiError> {
     Ok(Json(
         state
             .operations
-            .extend(&id, &body.token, body.ttl_ms)
+            .extend(&actor, &id, &body.token, body.ttl_ms)
             .await?,
     ))
 }
@@ -222,10 +225,11 @@ pub async fn extend(
 ))]
 pub async fn release(
     State(state): State<AppState>,
+    actor: Actor,
     LockPath(id): LockPath,
     Body(body): Body<ReleaseBody>,
 ) -> Result<Json<ReleasedBody>, ApiError> {
-    let released = state.operations.release(&id, &body.token).await?;
+    let released = state.operations.release(&actor, &id, &body.token).await?;
     Ok(ReleasedBody::of(released, None))
 }
 
@@ -239,6 +243,7 @@ pub async fn release(
 ))]
 pub async fn force_release(
     State(state): State<AppState>,
+    actor: Actor,
     LockPath(id): LockPath,
     Body(body): Body<ForceReleaseBody>,
 ) -> Result<Json<ReleasedBody>, ApiError> {
@@ -249,6 +254,7 @@ pub async fn force_release(
     let released = state
         .operations
         .force_release(
+            &actor,
             &id,
             ForceRelease {
                 fingerprint: &fingerprint,

@@ -14,19 +14,18 @@ use futures::stream::unfold;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
-use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
 use super::locks::ListParams;
 use super::refusals::Refusals;
-use crate::domain::{Fault, LockId, LockKey, View};
+use crate::domain::{LockId, LockKey, Sight, View};
+use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
 use crate::server::api::limits::Client;
 use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::index::stream::{Event, EventId, Next};
 use crate::server::index::{Told, Watched};
-use crate::server::operations::Operations;
 use crate::server::state::AppState;
 
 /// How often a viewer is told the server's time, so that it notices silence.
@@ -134,41 +133,44 @@ fn locks_in(text: &str) -> Result<Vec<LockId>, ApiError> {
 ))]
 pub async fn events(
     State(state): State<AppState>,
+    actor: Actor,
     client: Client,
     headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> Result<Response, ApiError> {
     let seat = state.limits.watch(client)?;
     let stream = state.operations.index().stream();
-    if let Some(group) = &params.group
-        && !stream.read(|board| board.group(group).is_some())
-    {
-        let group = group.clone();
-        return Err(Fault::UnknownGroup { group }.into());
+    let mut sight = actor.rights().sight();
+    if let Some(group) = &params.group {
+        state.operations.check_sight(&actor, group)?;
+        sight = Sight::of(group);
     }
     let last_seen = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
         .or_else(|| params.since.clone());
-    let group = params.group.clone();
     let place = last_seen.as_deref().and_then(EventId::parse);
     let watches = match params.part()? {
-        Some((view, also)) => Watches::Part(Box::new(Watched::new(view, also).after(place))),
-        None => Watches::Everything { group, place },
+        Some((mut view, also)) => {
+            view.filter.sight = actor.rights().sight();
+            Watches::Part(Box::new(Watched::new(view, also).after(place)))
+        }
+        None => Watches::Everything { sight, place },
     };
     let mut ping = interval(PING);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let viewer = Viewer {
         latest: stream.latest(),
-        operations: Arc::clone(&state.operations),
         watches,
         waiting: VecDeque::new(),
         has_news: true,
         rested: Instant::now(),
+        admitted: Instant::now(),
         ping,
-        stop: state.stop.clone(),
         _seat: seat,
+        actor,
+        state,
     };
     let headers = [
         (header::CACHE_CONTROL, "no-store, no-transform"),
@@ -182,7 +184,10 @@ pub async fn events(
 /// One viewer at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring, or is
 /// told as what came of it.
 struct Viewer {
-    operations: Arc<Operations>,
+    state: AppState,
+    actor: Actor,
+    /// When it was last certain that they may watch.
+    admitted: Instant,
     watches: Watches,
     waiting: VecDeque<Waiting>,
     has_news: bool,
@@ -190,7 +195,6 @@ struct Viewer {
     rested: Instant,
     latest: watch::Receiver<u64>,
     ping: Interval,
-    stop: CancellationToken,
     // Given back when the viewer is gone, however that happens.
     _seat: Seat,
 }
@@ -199,7 +203,7 @@ struct Viewer {
 enum Watches {
     /// Every change, one by one.
     Everything {
-        group: Option<String>,
+        sight: Sight,
         place: Option<EventId>,
     },
     /// A window.
@@ -239,36 +243,48 @@ impl Viewer {
         })
     }
 
-    /// The next event; nothing when the server stops.
+    /// The next event; nothing when the server stops, or when whoever watches may do so no longer.
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
+            if self.is_over().await {
+                return None;
+            }
             if let Some(waiting) = self.waiting.pop_front() {
                 return Some(waiting.event());
             }
             tokio::select! {
                 // In this order, so that a snapshot comes first of all.
                 biased;
-                () = self.stop.cancelled() => return None,
+                () = self.state.stop.cancelled() => return None,
                 () = sleep_until(self.rested), if self.has_news => self.listen(),
                 changed = self.latest.changed(), if !self.has_news => {
                     changed.ok()?;
                     self.has_news = true;
                 }
                 _ = self.ping.tick() => {
-                    let now = self.operations.index().now();
+                    let now = self.state.operations.index().now();
                     return Some(sse::Event::default().event("ping").data(format!("{{\"now\":\"{now}\"}}")));
                 }
             }
         }
     }
 
+    /// Whether whoever watches may do so no longer: asked every two seconds, however much there is to tell.
+    async fn is_over(&mut self) -> bool {
+        if self.admitted.elapsed() < PING {
+            return false;
+        }
+        self.admitted = Instant::now();
+        !self.state.access.still_admits(&self.actor).await
+    }
+
     /// Takes what is new.
     fn listen(&mut self) {
-        let index = self.operations.index();
+        let index = self.state.operations.index();
         let latest = *self.latest.borrow_and_update();
         match &mut self.watches {
-            Watches::Everything { group, place } => {
-                let (now_at, next) = index.stream().next(*place, group.as_deref(), index.now());
+            Watches::Everything { sight, place } => {
+                let (now_at, next) = index.stream().next(*place, sight, index.now());
                 *place = Some(now_at);
                 self.has_news = false;
                 match next {

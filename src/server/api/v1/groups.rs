@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::refusals::Refusals;
 use crate::domain::{GroupView, Timestamp};
+use crate::server::access::Actor;
 use crate::server::state::AppState;
 
 /// The groups of the configuration.
@@ -20,9 +21,9 @@ pub struct Groups {
 
 /// The groups, the health of their nodes, and how much of the keyspace was seen.
 #[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses(Refusals, (status = 200, body = Groups)))]
-pub async fn groups(State(state): State<AppState>) -> Json<Groups> {
+pub async fn groups(State(state): State<AppState>, actor: Actor) -> Json<Groups> {
     Json(Groups {
-        groups: state.operations.groups(),
+        groups: state.operations.groups(&actor),
         observed_at: state.operations.index().now(),
     })
 }

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::refusals::Refusals;
-use crate::domain::{Confidence, Filter, Flag, Format, History, Order, Sort, Verdict};
+use crate::domain::{Confidence, Filter, Flag, Format, History, Order, Sight, Sort, Verdict};
+use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::{Inspected, ListQuery, Listing};
@@ -93,6 +94,7 @@ impl ListParams {
             .unwrap_or(sort.usual_order());
         Ok(ListQuery {
             filter: Filter {
+                sight: Sight::Everything,
                 group: self.group,
                 text: self.q.filter(|text| !text.is_empty()),
                 verdict: one_of(
@@ -156,9 +158,10 @@ fn one_of<T, const N: usize>(
 ))]
 pub async fn locks(
     State(state): State<AppState>,
+    actor: Actor,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Listing>, ApiError> {
-    Ok(Json(state.operations.list(&params.read()?)?))
+    Ok(Json(state.operations.list(&actor, &params.read()?)?))
 }
 
 /// One lock, asked for on the nodes right now, and who held it before.
@@ -171,9 +174,12 @@ pub async fn locks(
 ))]
 pub async fn lock(
     State(state): State<AppState>,
+    actor: Actor,
     LockPath(id): LockPath,
 ) -> Result<Json<Inspected>, ApiError> {
-    Ok(Json(state.operations.inspect_with_history(&id).await?))
+    Ok(Json(
+        state.operations.inspect_with_history(&actor, &id).await?,
+    ))
 }
 
 /// Who held a lock, as far as this console saw it: also of one that is gone. Nothing is asked of the nodes.
@@ -185,7 +191,8 @@ pub async fn lock(
 ))]
 pub async fn history(
     State(state): State<AppState>,
+    actor: Actor,
     LockPath(id): LockPath,
 ) -> Result<Json<History>, ApiError> {
-    Ok(Json(state.operations.history(&id)?))
+    Ok(Json(state.operations.history(&actor, &id)?))
 }

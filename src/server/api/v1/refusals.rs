@@ -8,6 +8,13 @@ use crate::server::api::problem::Problem;
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it only describes")]
 pub enum Refusals {
+    /// `sign-in-required`: the configuration names who may come in, and the request has neither an API token
+    /// (`Authorization: Bearer …`) nor a browser's session, or one that is unknown, expired or over.
+    #[response(status = 401, content_type = "application/problem+json")]
+    SignInRequired(Problem),
+    /// `forbidden`: whoever asks may not do that, or not in this group; `detail` says why.
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(Problem),
     /// `address-too-long`: longer than any lock's address. Far longer ones (64 kB) get this status without a body.
     #[response(status = 414, content_type = "application/problem+json")]
     AddressTooLong(Problem),
@@ -40,7 +47,8 @@ pub enum ActRefusals {
     /// (numbers are whole and written without quotes); or the path has a broken `%` sequence. Nothing was touched.
     #[response(status = 400, content_type = "application/problem+json")]
     BadRequest(Problem),
-    /// `forbidden`: the group is read-only in the configuration.
+    /// `forbidden`: whoever asks may not do that, or not in this group, or not to a lock of this name; or the group is
+    /// read-only in the configuration. `detail` says which.
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// `too-slow`: the body did not arrive in time (`read_timeout`, 30 s unless configured).

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::refusals::{ActRefusals, Refusals};
 use crate::domain::MonitorSample;
+use crate::server::access::Actor;
 use crate::server::api::extract::Body;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
@@ -42,12 +43,12 @@ fn five() -> u32 {
 ))]
 pub async fn monitor_sample(
     State(state): State<AppState>,
+    actor: Actor,
     Path((group, node)): Path<(String, String)>,
     Body(body): Body<SampleBody>,
 ) -> Result<Json<MonitorSample>, ApiError> {
     let how_long = Duration::from_secs(body.seconds.into());
     let operations = &state.operations;
-    Ok(Json(
-        operations.monitor_sample(&group, &node, how_long).await?,
-    ))
+    let sample = operations.monitor_sample(&actor, &group, &node, how_long);
+    Ok(Json(sample.await?))
 }

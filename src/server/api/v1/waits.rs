@@ -7,6 +7,7 @@ use utoipa::IntoParams;
 
 use super::refusals::Refusals;
 use crate::domain::Waits;
+use crate::server::access::Actor;
 use crate::server::api::extract::Params;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
@@ -29,8 +30,12 @@ pub struct WaitsParams {
 ))]
 pub async fn waits(
     State(state): State<AppState>,
+    actor: Actor,
     Params(params): Params<WaitsParams>,
 ) -> Result<Json<Waits>, ApiError> {
-    let waits = state.operations.waits(params.group.as_deref()).await?;
+    let waits = state
+        .operations
+        .waits(&actor, params.group.as_deref())
+        .await?;
     Ok(Json(waits))
 }

@@ -93,7 +93,7 @@ pub async fn run(options: Run) -> Result<u8, Failure> {
     let ahead = options.kill_after.min(options.ttl / 3);
     let kept = direct
         .operations
-        .keep_here(&id, &acquired, options.ttl, ahead);
+        .keep_here(&direct.actor, &id, &acquired, options.ttl, ahead);
     let lock = Lock {
         kept: kept.map_err(failed(&id))?,
         id,
@@ -135,7 +135,11 @@ async fn give_back(
     let quorum: usize = direct.groups.iter().map(|group| group.quorum()).sum();
     let mut was_released = false;
     loop {
-        let (why, is_over) = match direct.operations.release(&lock.id, token).await {
+        let (why, is_over) = match direct
+            .operations
+            .release(&direct.actor, &lock.id, token)
+            .await
+        {
             Ok(released) => {
                 was_released = true;
                 let failed = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });

@@ -22,9 +22,8 @@ use std::time::Duration;
 use crate::domain::name_pattern::pattern_of;
 use crate::domain::{
     Change, Ending, Fingerprint, GroupView, History, HowEnded, Lock, LockId, LockKey, Retention,
-    Timestamp, Usual, UsualOf,
+    Timestamp, Usual, UsualOf, glob,
 };
-use crate::server::nodes::glob;
 use holds::Who;
 use past::{Came, Past};
 use usual::Samples;

@@ -1,6 +1,7 @@
 //! Which of the names that a server tells are the group's.
 
-use super::super::{glob, scripts::FENCES};
+use super::super::scripts::FENCES;
+use crate::domain::glob;
 
 /// What Redisson puts beside a lock: a write to it is news of the lock. They end with the lock's name in braces.
 const COMPANIONS: [&[u8]; 3] = [

@@ -1,0 +1,39 @@
+//! Who a page is shown to, as far as the page needs to know.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Rights, Snapshot};
+
+/// Who a page is shown to. What they may do is decided on the server again, by the same rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Me {
+    /// What they are called.
+    pub name: String,
+    /// How they came to be here.
+    pub came: Came,
+    /// What they may do.
+    pub rights: Rights,
+}
+
+/// How somebody came to see a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Came {
+    /// They signed in, and can sign out.
+    SignedIn,
+    /// Something else vouches for them: a proxy, or a token.
+    VouchedFor,
+    /// Nobody needs to sign in, and only this machine reaches the console.
+    Local,
+    /// Nobody needs to sign in, whoever reaches the console.
+    Anyone,
+}
+
+/// What a page is painted from first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Painted {
+    /// Who it is shown to.
+    pub me: Me,
+    /// What is on the board.
+    pub board: Snapshot,
+}

@@ -1,0 +1,163 @@
+//! Somebody who asks for something: who they are, how they came, and what they may do.
+
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
+
+use super::sessions::SessionKey;
+use crate::domain::role::Role;
+use crate::domain::{Fault, Place, Rights, Verb};
+
+/// Whoever asks. Cheap to clone: what is the same for all of somebody's requests is shared.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    who: Arc<Who>,
+    session: Option<SessionKey>,
+    address: Option<IpAddr>,
+    request: Option<RequestId>,
+}
+
+/// Who somebody is, for all of their requests.
+#[derive(Debug)]
+pub struct Who {
+    /// What they are called in the configuration or by the proxy; for people and programs to read.
+    pub name: String,
+    /// How they came.
+    pub via: Via,
+    /// What they may do.
+    pub rights: Rights,
+}
+
+/// How somebody came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// They signed in with a password, and their browser has a session.
+    Browser,
+    /// With an API token.
+    Token {
+        /// The token's name in the configuration; not a secret.
+        id: String,
+    },
+    /// A reverse proxy says who they are.
+    Proxy,
+    /// They run the command line: no console is asked.
+    CommandLine,
+    /// Nobody needs to sign in here.
+    Local,
+}
+
+impl Via {
+    /// The word for it.
+    pub fn slug(&self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::Token { .. } => "token",
+            Self::Proxy => "proxy",
+            Self::CommandLine => "command-line",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// What one request is called in logs and in the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestId(pub Arc<str>);
+
+impl Actor {
+    /// Somebody.
+    pub fn new(who: Arc<Who>) -> Self {
+        Self {
+            who,
+            session: None,
+            address: None,
+            request: None,
+        }
+    }
+
+    /// Whoever is at this machine, where nobody needs to sign in.
+    pub fn local() -> Self {
+        static LOCAL: LazyLock<Arc<Who>> = LazyLock::new(|| {
+            Arc::new(Who {
+                name: "local operator".to_owned(),
+                via: Via::Local,
+                rights: Rights::everywhere(Role::Admin),
+            })
+        });
+        Self::new(Arc::clone(&LOCAL))
+    }
+
+    /// Whoever runs the command line: who can reach the nodes with it could do all of it without.
+    pub fn command_line(name: String) -> Self {
+        Self::new(Arc::new(Who {
+            name,
+            via: Via::CommandLine,
+            rights: Rights::everywhere(Role::Admin),
+        }))
+    }
+
+    /// The same, in this session of their browser.
+    pub fn in_session(self, session: SessionKey) -> Self {
+        Self {
+            session: Some(session),
+            ..self
+        }
+    }
+
+    /// The same, calling from this address.
+    pub fn calling_from(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
+    }
+
+    /// The same, in the request of this name.
+    pub fn in_request(self, request: RequestId) -> Self {
+        Self {
+            request: Some(request),
+            ..self
+        }
+    }
+
+    /// What they are called.
+    pub fn name(&self) -> &str {
+        &self.who.name
+    }
+
+    /// Whose things are whose: the same for all ways in which a person comes, and another for a program of that name.
+    pub fn identity(&self) -> (&'static str, &str) {
+        let kind = match self.who.via {
+            Via::Browser | Via::Proxy => "person",
+            Via::Token { .. } => "token",
+            Via::CommandLine => "command-line",
+            Via::Local => "local",
+        };
+        (kind, &self.who.name)
+    }
+
+    /// How they came.
+    pub fn via(&self) -> &Via {
+        &self.who.via
+    }
+
+    /// What they may do.
+    pub fn rights(&self) -> &Rights {
+        &self.who.rights
+    }
+
+    /// The session of their browser, if they have one.
+    pub fn session(&self) -> Option<&SessionKey> {
+        self.session.as_ref()
+    }
+
+    /// Where they call from, as far as that is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// What this request of theirs is called.
+    pub fn request(&self) -> Option<&RequestId> {
+        self.request.as_ref()
+    }
+
+    /// Whether they may do that there, or the refusal.
+    pub fn may(&self, verb: Verb, place: Place<'_>) -> Result<(), Fault> {
+        Ok(self.rights().may(verb, place)?)
+    }
+}

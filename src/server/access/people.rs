@@ -1,0 +1,116 @@
+//! The people of the configuration, and those whom a proxy vouches for.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use argon2::password_hash::phc::PasswordHash;
+use axum::http::HeaderMap;
+
+use super::actor::{Via, Who};
+use crate::domain::{Fault, Rights};
+use crate::server::config::AccessConfig;
+use crate::server::config::access::{ProxyConfig, UserConfig};
+
+/// Everybody who may come in, by name.
+pub struct People {
+    known: HashMap<String, Person>,
+    proxy: Option<ProxyConfig>,
+}
+
+struct Person {
+    password: Option<PasswordHash>,
+    signed_in: Arc<Who>,
+    vouched_for: Arc<Who>,
+}
+
+fn person(user: &UserConfig) -> Person {
+    let who = |via| {
+        Arc::new(Who {
+            name: user.name.clone(),
+            via,
+            rights: user.rights.clone(),
+        })
+    };
+    Person {
+        password: user.password.as_ref().map(|hash| hash.0.clone()),
+        signed_in: who(Via::Browser),
+        vouched_for: who(Via::Proxy),
+    }
+}
+
+impl People {
+    /// Those of the configuration.
+    pub fn of(config: &AccessConfig) -> Self {
+        let known = config.users.iter();
+        Self {
+            known: known
+                .map(|user| (user.name.clone(), person(user)))
+                .collect(),
+            proxy: config.proxy.clone(),
+        }
+    }
+
+    /// What somebody's password is checked against.
+    pub fn password_of(&self, name: &str) -> Option<&PasswordHash> {
+        self.known.get(name)?.password.as_ref()
+    }
+
+    /// Somebody's hash: what passwords of nobody are checked against.
+    pub fn any_password(&self) -> Option<&PasswordHash> {
+        // By name, so that it is the same one each time the console starts.
+        let with_password = self.known.iter().filter(|(_, one)| one.password.is_some());
+        let first = with_password.min_by_key(|(name, _)| *name);
+        first.and_then(|(_, one)| one.password.as_ref())
+    }
+
+    /// Somebody who signed in.
+    pub fn signed_in(&self, name: &str) -> Option<Arc<Who>> {
+        let known = self.known.get(name)?;
+        known.password.as_ref()?;
+        Some(Arc::clone(&known.signed_in))
+    }
+
+    /// Whom the proxy names, if it is the proxy that calls and it names somebody.
+    pub fn vouched_for(
+        &self,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Option<Result<Arc<Who>, Fault>> {
+        let proxy = self.proxy.as_ref()?;
+        let calls = |address: IpAddr| proxy.from.iter().any(|network| network.contains(&address));
+        if !address.is_some_and(calls) {
+            return None;
+        }
+        let mut named = headers.get_all(&proxy.header).iter();
+        let name = named.next()?;
+        // Whoever is named twice was named by somebody else as well.
+        let name = match named.next() {
+            None => std::str::from_utf8(name.as_bytes()).ok(),
+            Some(_) => None,
+        };
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && name.len() <= UserConfig::LONGEST_NAME
+                && name.trim() == *name
+                && !name.chars().any(char::is_control)
+        };
+        let refused = |why: &str| Fault::SignInRequired {
+            why: why.to_owned(),
+        };
+        Some(match name.filter(is_name) {
+            None => Err(refused("the proxy does not say plainly who this is")),
+            Some(name) => match (self.known.get(name), proxy.others) {
+                (Some(known), _) => Ok(Arc::clone(&known.vouched_for)),
+                (None, Some(role)) => Ok(Arc::new(Who {
+                    name: name.to_owned(),
+                    via: Via::Proxy,
+                    rights: Rights::everywhere(role),
+                })),
+                (None, None) => Err(refused(
+                    "whom the proxy names is not a user of the configuration",
+                )),
+            },
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Secrets that only those know whom they were given to: what is kept of them here is their digest.
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// What is kept of a secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SecretDigest([u8; 32]);
+
+impl SecretDigest {
+    /// Of this secret.
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// As it was written down.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether both are of the same secret. How long that takes tells nothing.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
+    /// As it is written into a configuration.
+    pub fn written(&self) -> String {
+        format!("sha256:{}", hex(&self.0))
+    }
+}
+
+impl std::fmt::Debug for SecretDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretDigest(…)")
+    }
+}
+
+/// A secret that nobody can guess: 64 hex digits.
+pub fn mint() -> String {
+    hex(&rand::random::<[u8; 32]>())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

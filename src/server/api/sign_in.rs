@@ -1,0 +1,156 @@
+//! `POST /sign-in` and `POST /sign-out`: forms of the pages, so that they work before and without any script.
+
+use axum::body::Body;
+use axum::extract::{Form, FromRequest as _, Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::extract::{bad, whole};
+use super::problem::ApiError;
+use crate::domain::{Fault, LockKey};
+use crate::server::access::address_in;
+use crate::server::config::access::UserConfig;
+use crate::server::state::AppState;
+
+/// The page on which people sign in.
+pub const PATH: &str = "/sign-in";
+/// Where they sign out.
+pub const OUT: &str = "/sign-out";
+
+/// The longest password that is looked at, in bytes.
+const LONGEST_PASSWORD: usize = 1024;
+
+#[derive(Deserialize)]
+struct SignIn {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    password: String,
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct SignOut {
+    #[serde(default)]
+    everywhere: String,
+}
+
+/// Signs somebody in and sends them where they wanted to go, or back to the page with the reason why not.
+pub async fn sign_in(
+    State(state): State<AppState>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let address = address_in(request.extensions());
+    let (headers, form) = read::<SignIn>(&state, request).await?;
+    let next = own_path(&form.next);
+    if state.access.is_open() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    let (name, password) = (form.name.trim(), form.password);
+    let signing_in = if password.len() > LONGEST_PASSWORD || name.len() > UserConfig::LONGEST_NAME {
+        Err(Fault::SignInRequired { why: String::new() })
+    } else {
+        state
+            .access
+            .sign_in(name, password, &headers, address)
+            .await
+    };
+    let back = |why: &[(&str, String)]| Ok(Redirect::to(&page(next, why)).into_response());
+    match signing_in {
+        Ok(cookie) => Ok((with_cookie(cookie), Redirect::to(next)).into_response()),
+        Err(Fault::SignInRequired { .. }) => back(&[("why", "wrong".to_owned())]),
+        Err(Fault::TooMany { retry_after_ms, .. }) => back(&[
+            ("why", "later".to_owned()),
+            ("seconds", retry_after_ms.div_ceil(1000).to_string()),
+        ]),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// Signs somebody out, here or everywhere.
+pub async fn sign_out(
+    State(state): State<AppState>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (headers, form) = read::<SignOut>(&state, request).await?;
+    let everywhere = form.everywhere == "yes";
+    let cookie = state.access.sign_out(&headers, everywhere).await;
+    Ok((with_cookie(cookie), Redirect::to(PATH)).into_response())
+}
+
+fn with_cookie(cookie: HeaderValue) -> AppendHeaders<[(header::HeaderName, HeaderValue); 1]> {
+    AppendHeaders([(header::SET_COOKIE, cookie)])
+}
+
+/// A form, read whole and in time.
+async fn read<T: DeserializeOwned>(
+    state: &AppState,
+    request: Request,
+) -> Result<(HeaderMap, T), ApiError> {
+    let (parts, body) = request.into_parts();
+    let whole = whole(&state.limits, body).await?;
+    let headers = parts.headers.clone();
+    let request = Request::from_parts(parts, Body::from(whole));
+    let form = Form::<T>::from_request(request, &()).await;
+    let Form(form) = form.map_err(|_| bad("the form cannot be read".to_owned()))?;
+    Ok((headers, form))
+}
+
+/// The address of the page, for somebody who wants to go on to `next`, with what it is to say.
+pub fn page(next: &str, says: &[(&str, String)]) -> String {
+    let mut path = format!("{PATH}?next={}", LockKey::from(own_path(next)).encoded());
+    for (name, value) in says {
+        path.push_str(&format!("&{name}={value}"));
+    }
+    path
+}
+
+/// Where somebody may be sent: a path of this console, and no other place in disguise.
+fn own_path(next: &str) -> &str {
+    let is_ours = next.starts_with('/')
+        && !next.starts_with("//")
+        && next
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+        && !next.starts_with(PATH)
+        && !next.starts_with(OUT);
+    if is_ours { next } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_to_another_place() {
+        for (next, path) in [
+            ("/", "/"),
+            (
+                "/groups/orders/locks/lock%3Aa?x=1",
+                "/groups/orders/locks/lock%3Aa?x=1",
+            ),
+            ("", "/"),
+            ("nodes", "/"),
+            ("//evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("https://evil.example", "/"),
+            ("javascript:alert(1)", "/"),
+            ("/\r\nSet-Cookie: a=b", "/"),
+            ("/a b", "/"),
+            ("/\u{e9}", "/"),
+            ("/sign-in?next=/", "/"),
+            ("/sign-out", "/"),
+        ] {
+            assert_eq!(own_path(next), path, "{next}");
+        }
+    }
+
+    #[test]
+    fn where_somebody_wanted_to_go_is_one_value_of_the_query() {
+        let page = page("/nodes?a=b&c=d", &[("why", "wrong".to_owned())]);
+        assert_eq!(page, "/sign-in?next=%2Fnodes%3Fa%3Db%26c%3Dd&why=wrong");
+    }
+}

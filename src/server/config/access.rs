@@ -1,0 +1,111 @@
+//! Who may come in: people, programs, and those for whom a proxy speaks.
+
+use std::time::Duration;
+
+use argon2::password_hash::phc::PasswordHash;
+use http::HeaderName;
+use ipnet::IpNet;
+
+use crate::domain::role::Role;
+use crate::domain::{Rights, Timestamp};
+
+/// Who may come in, and for how long.
+#[derive(Clone, Debug, Default)]
+pub struct AccessConfig {
+    /// How long somebody stays signed in.
+    pub sessions: SessionsConfig,
+    /// Whether browsers reach the console over `https`; unless it is said, a request tells (`X-Forwarded-Proto`).
+    pub https: Option<bool>,
+    /// A reverse proxy that says who somebody is.
+    pub proxy: Option<ProxyConfig>,
+    /// The people.
+    pub users: Vec<UserConfig>,
+    /// The programs.
+    pub tokens: Vec<TokenConfig>,
+    /// Where nobody needs to sign in: whoever reaches the console is let in all the same, under whatever name they reach it.
+    /// Said on the command line only.
+    pub anyone_on_the_network: bool,
+}
+
+/// How long somebody stays signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionsConfig {
+    /// Until so long after the last request. A page that only watches sends none.
+    pub idle: Duration,
+    /// Until so long after the sign-in, whatever happens.
+    pub longest: Duration,
+}
+
+impl Default for SessionsConfig {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_hours(2),
+            longest: Duration::from_hours(12),
+        }
+    }
+}
+
+/// A reverse proxy that signs people in.
+#[derive(Clone, Debug)]
+pub struct ProxyConfig {
+    /// The header in which it says who somebody is.
+    pub header: HeaderName,
+    /// Where it calls from. From anywhere else, the header is not believed.
+    pub from: Vec<IpNet>,
+    /// What somebody may do who is not among the users; unless it is said, they may not come in.
+    pub others: Option<Role>,
+}
+
+/// Somebody who may come in.
+#[derive(Clone, Debug)]
+pub struct UserConfig {
+    /// What they are called.
+    pub name: String,
+    /// What their password is checked against; whoever has none comes in through the proxy only.
+    pub password: Option<SecretHash>,
+    /// What they may do.
+    pub rights: Rights,
+}
+
+/// What a password is checked against. Its `Debug` shows nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretHash(pub PasswordHash);
+
+impl std::fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretHash(…)")
+    }
+}
+
+/// A program that may come in.
+#[derive(Clone, Debug)]
+pub struct TokenConfig {
+    /// What it is called; part of the token, and not a secret.
+    pub id: String,
+    /// SHA-256 of the whole token.
+    pub digest: [u8; 32],
+    /// What it may do.
+    pub rights: Rights,
+    /// From when on it is refused.
+    pub expires: Option<Timestamp>,
+}
+
+impl AccessConfig {
+    /// Whether nobody needs to sign in.
+    pub fn is_open(&self) -> bool {
+        self.users.is_empty() && self.tokens.is_empty() && self.proxy.is_none()
+    }
+}
+
+impl UserConfig {
+    /// The longest name, in bytes.
+    pub const LONGEST_NAME: usize = 128;
+}
+
+impl TokenConfig {
+    /// Whether this can be what a token is called: it stands in the token, between underscores.
+    pub fn is_id(text: &str) -> bool {
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=64).contains(&text.len()) && text.bytes().all(fits)
+    }
+}

@@ -1,0 +1,77 @@
+//! What every answer tells a browser about how to treat it.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::Response;
+
+/// For whatever is no page: nothing that is in it may load or run anything.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// For two years, as browsers ask for it.
+const HSTS: &str = "max-age=63072000";
+
+/// Sets what every answer carries unless it says otherwise. All in one go: a layer for each would cost every request more than
+/// the headers do.
+pub fn complete(answer: &mut Response, is_https: bool) {
+    const HEADERS: [(HeaderName, HeaderValue); 6] = [
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        ),
+        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(NOTHING),
+        ),
+    ];
+    let headers = answer.headers_mut();
+    for (name, value) in HEADERS {
+        headers.entry(name).or_insert(value);
+    }
+    if is_https {
+        headers.insert(
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static(HSTS),
+        );
+    }
+}
+
+/// What a page may do: run its own scripts, those that carry this nonce, and the program they load; talk to this console; and be
+/// framed by nobody.
+pub fn for_page(nonce: &str) -> [(HeaderName, HeaderValue); 2] {
+    let policy = format!(
+        "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; \
+         font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    );
+    [
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_str(&policy).expect("a nonce is plain letters and digits"),
+        ),
+        // A browser that sends no referrer at all does not say either where a form comes from that it sends.
+        (
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("same-origin"),
+        ),
+    ]
+}
+
+/// The documentation of the API: pages of somebody else's, which style themselves and draw their own pictures.
+pub async fn for_documentation(mut answer: Response) -> Response {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                          connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+    let headers: &mut HeaderMap = answer.headers_mut();
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    answer
+}
