@@ -43,7 +43,7 @@ bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS
 	@scripts/setup.sh bench
 	@$(ENV) && cargo build --release --features ssr --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
 
-release: ## Build the one executable that is shipped, and show what a browser downloads first
+release: ## Build the one executable that is shipped and its archive, and show what a browser downloads first
 	@scripts/release.sh
 
 screenshots: ## Take the pictures of the documentation from the demo, into .github/pictures

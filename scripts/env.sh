@@ -16,6 +16,7 @@ cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
 lock_clients=$cache/tools/lock-clients
+prometheus=$cache/tools/prometheus
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).
 plan_b=$cache/tools/distribution-rust
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the executable that is shipped (everything the browser needs is inside it) and shows its size, and what a
-# browser downloads before the first page works.
+# Builds the executable that is shipped (everything the browser needs is inside it), packs it with its man pages, completions and
+# what an operator needs beside it, and shows the sizes, and what a browser downloads before the first page works.
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -12,11 +12,29 @@ scripts/setup.sh build
 # With -P the browser half is built and compressed first, so that the server half embeds the fresh files.
 cargo-leptos build --release -P
 
+# The archive: the same sources make the same one, down to the times in it.
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+name=lockkeeper-$version-$(uname -m)-linux
+release=$target/$name
+rm -rf "$release"
+mkdir -p "$release"/{bin,man/man1,completions}
+cp "$target/release/lockkeeper" "$release/bin/"
+cp README.md LICENSE .github/{CHANGELOG,SECURITY}.md "$release/"
+cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
+"$release/bin/lockkeeper" man --into "$release/man/man1"
+for shell in bash zsh fish; do "$release/bin/lockkeeper" completions "$shell" >"$release/completions/lockkeeper.$shell"; done
+time=$(git log -1 --format=%ct 2>/dev/null) || time=0
+tar --create --gzip --file "$release.tar.gz" --directory "$target" --sort=name --owner=0 --group=0 --numeric-owner \
+    --mtime="@$time" "$name"
+(cd "$target" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
+rm -rf "$release"
+
 size() { stat --format=%s "$@" | awk '{ sum += $1 } END { print sum }'; }
-row() { printf '%-28s %10s\n' "$1" "$(numfmt --to=si --suffix=B "$2")"; }
+row() { printf '%-48s %10s\n' "$1" "$(numfmt --to=si --suffix=B "$2")"; }
 
 printf '\n'
 row "target/release/lockkeeper" "$(size "$target/release/lockkeeper")"
-cd target/site/pkg
+row "target/$name.tar.gz" "$(size "$release.tar.gz")"
+cd "$target/site/pkg"
 for file in lockkeeper.wasm lockkeeper.js lockkeeper.css; do row "  $file, brotli" "$(size "$file.br")"; done
 row "  first load, brotli" "$(size lockkeeper.{wasm,js,css}.br)"

@@ -36,6 +36,13 @@ as_root() {
 }
 
 apt_read=
+# A mirror out of reach is no reason to stop: apt may still hold what is needed.
+apt_update() {
+    [ "$apt_read" ] || quietly "reading the list of packages" \
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=300 update || true
+    apt_read=yes
+}
+
 # apt_install WHAT PACKAGE...
 apt_install() {
     local what=$1
@@ -43,9 +50,7 @@ apt_install() {
     found apt-get || fail "$what is missing; please install it with this system's package manager (on Debian: $*) and run this again."
     as_root true 2>/dev/null || fail "$what is missing and only root may install it; please run \`apt-get install $*\` as root and run this again."
     local apt=(as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=300)
-    # A mirror out of reach is no reason to stop: apt may still hold what is needed.
-    [ "$apt_read" ] || quietly "reading the list of packages" "${apt[@]}" update || true
-    apt_read=yes
+    apt_update
     quietly "installing $what ($*)" "${apt[@]}" install --no-install-recommends "$@" ||
         fail "$what is missing and \`apt-get install $*\` failed (log: $log)."
 }
@@ -221,13 +226,32 @@ lock_clients() {
     cp "$wanted" "$lock_clients/installed"
 }
 
+# Prometheus, which the tests have read what the console tells it. Debian's package would start a service that nobody asked for,
+# so only its files are taken.
+prometheus() {
+    ! { "$prometheus/usr/bin/promtool" --version && "$prometheus/usr/bin/prometheus" --version; } >/dev/null 2>&1 || return 0
+    found apt-get || fail "Prometheus is missing; please put its \`prometheus\` and \`promtool\` into $prometheus/usr/bin and run this again."
+    ! as_root true 2>/dev/null || apt_update
+    local folder
+    folder=$(mktemp -d "$cache/prometheus-XXXXXX")
+    quietly "downloading Prometheus" prometheus_into "$folder" || {
+        rm -rf "$folder"
+        fail "Prometheus is missing and could not be downloaded with apt-get (log: $log)."
+    }
+    rm -rf "$prometheus"
+    mv "$folder/files" "$prometheus"
+    rm -rf "$folder"
+}
+
+prometheus_into() (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb files)
+
 for what in "${@:-test}"; do
     case $what in
         build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
         lint) steps=(c_compiler rust wasm_std lint_tools) ;;
         demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
         bench) steps=(c_compiler rust redis) ;;
-        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py lock_clients) ;;
+        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py lock_clients prometheus) ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
     for step in "${steps[@]}"; do "$step"; done

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
@@ -25,6 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use super::access::RequestId;
 use super::api::limits::no_room;
 use super::config::LimitsConfig;
 
@@ -109,7 +110,7 @@ async fn converse<S, B>(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        service.clone().call(request)
+        answer(service.clone(), request)
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
@@ -123,6 +124,33 @@ async fn converse<S, B>(
     if let Err(why) = ended {
         tracing::trace!(%peer, "the connection ended: {why}");
     }
+}
+
+/// Gives the request its name, has it answered, and says so in the log.
+async fn answer<S, B>(mut service: S, mut request: Request) -> Result<Response<B>, Infallible>
+where
+    S: Service<Request, Response = Response<B>, Error = Infallible>,
+{
+    let id = RequestId::of(request.headers());
+    request.extensions_mut().insert(id.clone());
+    // Without the query: what somebody searches for is theirs.
+    let asked = tracing::enabled!(tracing::Level::DEBUG).then(|| {
+        (
+            request.method().clone(),
+            request.uri().clone(),
+            Instant::now(),
+        )
+    });
+    let mut answer = service.call(request).await?;
+    if let Some((method, uri, began)) = asked {
+        let (status, took_ms) = (
+            answer.status().as_u16(),
+            began.elapsed().as_secs_f64() * 1e3,
+        );
+        tracing::debug!(request.id = %id, %method, path = uri.path(), status, took_ms, "answered");
+    }
+    answer.headers_mut().insert(RequestId::HEADER, id.header());
+    Ok(answer)
 }
 
 async fn refuse(mut stream: TcpStream, answer: Arc<[u8]>) -> io::Result<()> {

@@ -18,6 +18,7 @@ pub mod operations;
 pub mod state;
 mod telemetry;
 mod threads;
+mod webhooks;
 
 use std::convert::Infallible;
 use std::io;
@@ -54,6 +55,7 @@ use operations::Operations;
 use operations::idempotency::Repeats;
 use state::{AppState, Handles};
 use threads::{ActsThread, Door};
+use webhooks::Webhooks;
 
 /// How long open requests may take to end once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(3);
@@ -69,6 +71,7 @@ pub async fn serve(
         limits,
         groups,
         access,
+        webhooks,
         ..
     } = config;
     let access = Access::new(&access, clock.clone());
@@ -78,8 +81,10 @@ pub async fn serve(
         .into_iter()
         .map(|group| Group::start_acting_on(acts.handle(), group, clock.clone(), stop.clone()))
         .collect();
-    let index = Index::start(&groups, clock, &stop, &tasks);
-    let operations = Arc::new(Operations::new(groups, index));
+    let index = Index::start(&groups, clock.clone(), &stop, &tasks);
+    let webhooks = Webhooks::new(webhooks);
+    webhooks.start(&index, &clock, &stop, &tasks);
+    let operations = Arc::new(Operations::new(groups, index).telling(webhooks));
     let handles = Handles {
         leptos: leptos_options(),
         operations,
@@ -144,7 +149,10 @@ fn router(state: AppState) -> Router {
         .fallback(file_or_page)
         .layer(from_fn_with_state(state.clone(), gate::before_pages))
         .layer(CompressionLayer::new());
-    api::routes(&state).merge(console).with_state(state)
+    api::routes(&state)
+        .merge(console)
+        .layer(from_fn_with_state(state.clone(), api::metrics::timed))
+        .with_state(state)
 }
 
 /// Has the browser told what a page may do; the answer of a server function is no page.

@@ -1,7 +1,7 @@
 //! What the README shows works as it stands there.
 
 use lockkeeper::server::config::access::SessionsConfig;
-use lockkeeper::server::config::{LimitsConfig, LockingConfig};
+use lockkeeper::server::config::{LimitsConfig, LockingConfig, LogFormat, WebhookConfig};
 
 #[test]
 fn the_configuration_in_the_readme_is_accepted() {
@@ -17,7 +17,11 @@ fn the_configuration_in_the_readme_is_accepted() {
     let secret = folder.path().join("redis");
     std::fs::write(&secret, "s3cret\n").unwrap();
     let example = example.replace("/run/secrets/redis", secret.to_str().unwrap());
-    let environment = |name: &str| (name == "REDIS_PASSWORD").then(|| "s3cret".to_owned());
+    let environment = |name: &str| match name {
+        "REDIS_PASSWORD" => Some("s3cret".to_owned()),
+        "WEBHOOK_SECRET" => Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
+        _ => None,
+    };
     let config =
         lockkeeper::server::config::parse("lockkeeper.toml", &example, &environment).unwrap();
     assert_eq!(
@@ -29,7 +33,14 @@ fn the_configuration_in_the_readme_is_accepted() {
         [3, 1]
     );
     assert!(config.warnings.is_empty());
-    // The numbers that it shows as defaults are the defaults.
+    // What it shows as defaults are the defaults.
+    assert_eq!(config.log_format, LogFormat::default());
+    let shown = &config.webhooks[0];
+    let usual = WebhookConfig {
+        groups: shown.groups.clone(),
+        ..WebhookConfig::new("pager", shown.url.clone(), shown.secret.clone())
+    };
+    assert_eq!(format!("{shown:?}"), format!("{usual:?}"));
     assert_eq!(config.limits, LimitsConfig::default());
     let shown = &config.groups[0];
     let usual = LockingConfig::new(shown.kind);

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
+use super::RequestId;
 use super::sessions::SessionKey;
 use crate::domain::role::Role;
 use crate::domain::{Fault, Place, Rights, Verb};
@@ -57,10 +58,6 @@ impl Via {
         }
     }
 }
-
-/// What one request is called in logs and in the audit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(pub Arc<str>);
 
 impl Actor {
     /// Somebody.

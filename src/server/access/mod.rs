@@ -5,6 +5,7 @@ mod cookie;
 mod host;
 pub mod password;
 mod people;
+mod request_id;
 mod secret;
 mod sessions;
 mod throttle;
@@ -17,7 +18,8 @@ use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 
-pub use actor::{Actor, RequestId, Via, Who};
+pub use actor::{Actor, Via, Who};
+pub use request_id::RequestId;
 
 use self::password::Passwords;
 use self::people::People;
@@ -117,7 +119,11 @@ impl Access {
             Some(known) => Ok(known.clone()),
             None => {
                 let address = address_in(&request.extensions);
-                self.admit(&request.headers, address).await
+                let actor = self.admit(&request.headers, address).await?;
+                Ok(match request.extensions.get::<RequestId>() {
+                    Some(id) => actor.in_request(id.clone()),
+                    None => actor,
+                })
             }
         }
     }

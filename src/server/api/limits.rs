@@ -98,6 +98,15 @@ impl Limits {
         }
     }
 
+    /// How many requests, of which kind, are taken on right now.
+    pub fn taken(&self) -> [(&'static str, u32); 3] {
+        [
+            ("requests", self.requests.count()),
+            ("waiting", self.waiting.count()),
+            ("streams", self.streams.count()),
+        ]
+    }
+
     /// The largest body.
     pub fn body_bytes(&self) -> usize {
         usize::try_from(self.config.body_bytes).unwrap_or(usize::MAX)

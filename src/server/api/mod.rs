@@ -2,6 +2,7 @@
 
 pub mod extract;
 pub mod limits;
+pub mod metrics;
 mod places;
 mod problem;
 pub mod short_way;
@@ -87,6 +88,7 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         );
     let api = api
         .merge(empty_key)
+        .route("/metrics", get(metrics::metrics))
         .route(
             "/api/{*rest}",
             axum::routing::any(|| async { ApiError::NotFound }),

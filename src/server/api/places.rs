@@ -28,6 +28,11 @@ impl Places {
         let place = Place(Arc::clone(this));
         (before < this.most).then_some(place)
     }
+
+    /// How many are taken.
+    pub fn count(&self) -> u32 {
+        self.taken.load(Ordering::Relaxed)
+    }
 }
 
 /// One place, until it is dropped.
@@ -87,6 +92,11 @@ impl Crowd {
             crowd: Arc::clone(self),
             client,
         })
+    }
+
+    /// How many are taken.
+    pub fn count(&self) -> u32 {
+        self.taken().in_all
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {

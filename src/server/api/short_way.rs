@@ -3,6 +3,9 @@
 //! Which act is meant shows in the path, so an act is spared the boxes, copies and notes that a router makes of a request
 //! for each of its layers.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use axum::extract::Request;
 use axum::handler::Handler as _;
 use axum::http::Method;
@@ -47,8 +50,26 @@ impl Act {
         segments.next().is_none().then_some(act)
     }
 
+    /// How the router would name its route.
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Acquire => "/api/v1/groups/{group}/locks/{key}/acquire",
+            Self::Extend => "/api/v1/groups/{group}/locks/{key}/extend",
+            Self::Release => "/api/v1/groups/{group}/locks/{key}/release",
+        }
+    }
+
     /// Does it, within the limits that stand before every route.
     pub async fn answer(self, request: Request, state: AppState) -> Response {
+        let began = Instant::now();
+        let operations = Arc::clone(&state.operations);
+        let answer = self.answer_in_time(request, state).await;
+        let route = operations.telemetry().requests.route(self.pattern());
+        route.add(answer.status().as_u16(), began.elapsed());
+        answer
+    }
+
+    async fn answer_in_time(self, request: Request, state: AppState) -> Response {
         let client = Client::in_extensions(request.extensions());
         let _until_it_is_answered = match state.limits.admit(client, &request) {
             Ok(place) => place,

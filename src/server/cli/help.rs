@@ -146,3 +146,8 @@ Examples:
   lockkeeper completions bash > /etc/bash_completion.d/lockkeeper
   lockkeeper completions zsh > \"${fpath[1]}/_lockkeeper\"
   lockkeeper completions fish > ~/.config/fish/completions/lockkeeper.fish";
+
+pub const MAN: &str = "\
+Examples:
+  lockkeeper man | man -l -
+  lockkeeper man --into /usr/local/share/man/man1";

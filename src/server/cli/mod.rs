@@ -11,6 +11,7 @@ mod force_release;
 mod hash_password;
 mod help;
 mod list;
+mod man;
 mod options;
 mod release;
 mod run;
@@ -29,7 +30,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::telemetry;
+use super::config::LogFormat;
+use super::telemetry::logs;
 use answer::{Failure, Tell};
 use signals::Signals;
 
@@ -43,6 +45,14 @@ struct CommandLine {
     /// demo, warn for the others].
     #[arg(long, global = true, env = "LOCKKEEPER_LOG", value_name = "FILTER")]
     log: Option<String>,
+    /// What log lines look like [default: `format` of `[log]` in the configuration, else text].
+    #[arg(
+        long,
+        global = true,
+        env = "LOCKKEEPER_LOG_FORMAT",
+        value_name = "FORMAT"
+    )]
+    log_format: Option<LogFormat>,
 }
 
 #[derive(Subcommand)]
@@ -82,15 +92,20 @@ enum Command {
     /// Prints the completions for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions(completions::Completions),
+    /// Prints the manual page, or writes those of all commands.
+    #[command(after_help = help::MAN)]
+    Man(man::Manual),
 }
 
 impl Command {
     /// How a failure is told.
     fn tell(&self) -> Tell {
         let (wants_json, to) = match self {
-            Self::Serve(_) | Self::Demo(_) | Self::Completions(_) | Self::HashPassword(_) => {
-                (false, Tell::People)
-            }
+            Self::Serve(_)
+            | Self::Demo(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::HashPassword(_) => (false, Tell::People),
             Self::Token(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::List(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Show(options) => (options.wants_json(), Tell::ScriptOnStdout),
@@ -109,9 +124,13 @@ impl Command {
         matches!(self, Self::Serve(_) | Self::Demo(_))
     }
 
-    async fn run(self) -> Result<u8, Failure> {
+    async fn run(self, logging: &Logging) -> Result<u8, Failure> {
+        // `serve` is told by its configuration, too, what log lines are to look like.
+        if !matches!(self, Self::Serve(_)) {
+            logging.start(LogFormat::Text)?;
+        }
         match self {
-            Self::Serve(options) => serve::run(options).await.map(|()| 0),
+            Self::Serve(options) => serve::run(options, logging).await.map(|()| 0),
             Self::Demo(options) => demo::run(options).await.map(|()| 0),
             Self::List(options) => list::run(options).await,
             Self::Show(options) => show::run(options).await.map(|()| 0),
@@ -123,7 +142,21 @@ impl Command {
             Self::HashPassword(_) => hash_password::run().map(|()| 0),
             Self::Token(options) => api_token::run(&options).map(|()| 0),
             Self::Completions(options) => completions::run(&options).map(|()| 0),
+            Self::Man(options) => man::run(&options).map(|()| 0),
         }
+    }
+}
+
+/// What the command line says about the log.
+struct Logging {
+    filter: String,
+    format: Option<LogFormat>,
+}
+
+impl Logging {
+    /// Turns logging on; its lines look like this unless the command line says otherwise.
+    fn start(&self, usual: LogFormat) -> Result<(), Failure> {
+        logs::start(&self.filter, self.format.unwrap_or(usual)).map_err(Failure::unusable)
     }
 }
 
@@ -138,9 +171,10 @@ pub fn run() -> ExitCode {
     let line = CommandLine::parse();
     let (command, tell) = (&line.command, line.command.tell());
     let usual = if command.serves() { "info" } else { "warn" };
-    if let Err(why) = telemetry::start(line.log.as_deref().unwrap_or(usual)) {
-        return fail(&Failure::unusable(why), tell);
-    }
+    let logging = Logging {
+        filter: line.log.unwrap_or_else(|| usual.to_owned()),
+        format: line.log_format,
+    };
     // Both TLS libraries of rustls could be meant; this one is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     // More than one thread only where there is work for them: starting them takes longer than most verbs.
@@ -153,7 +187,7 @@ pub fn run() -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return fail(&Failure::broken(format!("cannot start: {why}")), tell),
     };
-    let end = runtime.block_on(line.command.run());
+    let end = runtime.block_on(line.command.run(&logging));
     // A lookup or file read that hangs must not keep the process.
     runtime.shutdown_background();
     match end {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::Args;
 
 use super::options::Nodes;
-use super::{Failure, listen, stop_on_signal};
+use super::{Failure, Logging, listen, stop_on_signal};
 use crate::server::clock::Clock;
 use crate::server::config::Config;
 
@@ -33,8 +33,9 @@ pub struct Openness {
     allow_anyone_on_the_network: bool,
 }
 
-pub(super) async fn run(options: Serve) -> Result<(), Failure> {
+pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
     let mut config = options.nodes.read()?;
+    logging.start(config.log_format)?;
     if let Some(address) = options.listen {
         config.listen = address;
     }

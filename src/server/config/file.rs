@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, NodeConfig,
-    RedisUrl, default_listen, default_node_name, even_count, limits, naming, sign_in,
+    RedisUrl, default_listen, default_node_name, even_count, limits, log, naming, sign_in, webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -27,6 +27,10 @@ struct File {
     user: Vec<Spanned<sign_in::UserTable>>,
     #[serde(default)]
     token: Vec<Spanned<sign_in::TokenTable>>,
+    #[serde(default)]
+    log: log::Table,
+    #[serde(default)]
+    webhook: Vec<webhook::Table>,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
 }
@@ -116,6 +120,7 @@ pub fn parse(
     let mut config = Config {
         listen,
         limits,
+        log_format: file.log.format,
         ..Config::of(Vec::new())
     };
     let mut names = BTreeSet::new();
@@ -132,6 +137,7 @@ pub fn parse(
             .extend(even_count(&group).map(|why| source.at(entry.get_ref().node.span(), &why)));
         config.groups.push(group);
     }
+    config.webhooks = webhook::read(&source, &file.webhook, &names, environment)?;
     if file.read_only {
         config.refuse_acts();
     }
@@ -298,7 +304,7 @@ fn read_node(
 }
 
 /// Names stand in URLs and metrics, so they are kept plain.
-fn check_name(source: &Source<'_>, name: &Spanned<String>) -> Result<(), ConfigError> {
+pub(super) fn check_name(source: &Source<'_>, name: &Spanned<String>) -> Result<(), ConfigError> {
     let text = name.get_ref();
     let plain = text
         .bytes()

@@ -4,9 +4,11 @@ pub mod access;
 mod file;
 mod limits;
 mod locking;
+mod log;
 mod naming;
 mod sign_in;
 mod url;
+mod webhook;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -20,8 +22,10 @@ pub use access::AccessConfig;
 pub use file::parse;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
+pub use log::LogFormat;
 pub use naming::{Naming, Pin};
 pub use url::RedisUrl;
+pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
 /// Where the console listens unless told otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7878";
@@ -55,6 +59,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How much is taken on at once.
     pub limits: LimitsConfig,
+    /// What log lines look like.
+    pub log_format: LogFormat,
+    /// Who is told of flags and acts.
+    pub webhooks: Vec<WebhookConfig>,
     /// Who may come in.
     pub access: AccessConfig,
     /// The groups, in the order of the file.
@@ -135,6 +143,8 @@ impl Config {
         Self {
             listen: default_listen(),
             limits: LimitsConfig::default(),
+            log_format: LogFormat::default(),
+            webhooks: Vec::new(),
             access: AccessConfig::default(),
             groups,
             warnings: Vec::new(),

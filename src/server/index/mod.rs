@@ -7,6 +7,7 @@ mod history;
 mod known;
 mod merge;
 mod observer;
+mod published;
 mod renewing;
 pub mod stream;
 mod survey;

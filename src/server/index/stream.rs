@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
+use super::published::Published;
 use super::windows::{Seen, Windows};
 use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timestamp, View};
 
@@ -89,6 +90,7 @@ struct State {
     board: Board,
     ring: VecDeque<Arc<Event>>,
     seq: u64,
+    published: Published,
 }
 
 impl Stream {
@@ -98,6 +100,7 @@ impl Stream {
             board,
             ring: VecDeque::new(),
             seq: 0,
+            published: Published::default(),
         };
         Self {
             epoch: started_at.millis(),
@@ -116,6 +119,7 @@ impl Stream {
             let mut state = self.state();
             for change in changes {
                 state.seq += 1;
+                state.published.add(&change);
                 let event = Event {
                     id: EventId {
                         epoch: self.epoch,
@@ -143,6 +147,11 @@ impl Stream {
     /// Reads the board. Keep it short: the observer waits.
     pub fn read<T>(&self, look: impl FnOnce(&Board) -> T) -> T {
         look(&self.state().board)
+    }
+
+    /// How many changes of a group were published, by their kind.
+    pub fn published(&self, group: &str) -> Vec<(&'static str, u64)> {
+        self.state().published.of(group).collect()
     }
 
     /// The whole board, as far as somebody may see it.

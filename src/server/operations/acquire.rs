@@ -55,8 +55,7 @@ pub struct Acquired {
 }
 
 impl Operations {
-    /// Takes a lock as any client of its format would.
-    pub async fn acquire(
+    pub(super) async fn take(
         &self,
         actor: &Actor,
         id: &LockId,

@@ -32,8 +32,7 @@ pub struct Extended {
 }
 
 impl Operations {
-    /// Renews a lease with the owner's token.
-    pub async fn extend(
+    pub(super) async fn renew(
         &self,
         actor: &Actor,
         id: &LockId,
@@ -63,8 +62,7 @@ impl Operations {
         })
     }
 
-    /// Releases a lock with the owner's token: once, where it may be held more often.
-    pub async fn release(
+    pub(super) async fn give_back(
         &self,
         actor: &Actor,
         id: &LockId,

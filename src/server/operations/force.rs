@@ -26,11 +26,7 @@ pub struct ForceRelease<'a> {
 }
 
 impl Operations {
-    /// Releases somebody else's lock, if its owner is still the one that was seen.
-    ///
-    /// Asked for by name in production, and everywhere where a release of that format does harm: which one it is, the nodes
-    /// tell.
-    pub async fn force_release(
+    pub(super) async fn free(
         &self,
         actor: &Actor,
         id: &LockId,
@@ -72,8 +68,9 @@ impl Operations {
             refused("force-release", id, &fault);
             return Err(fault);
         }
+        let request = actor.request().map(tracing::field::display);
         // Written before the act, so that an act which kills us is still in the log.
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, "begins");
+        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, request.id = request, "begins");
         let kept = self.kept.seen_as(id, fingerprint);
         let paused = kept.as_ref().map(Kept::pause);
         let condemned = Condemned {
@@ -103,7 +100,7 @@ impl Operations {
         drop(paused);
         let seen_after = self.look_again(&group, &id.key).await?.lock;
         end.inspect_err(|fault| refused("force-release", id, fault))?;
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), "released");
+        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), request.id = request, "released");
         Ok(Released {
             nodes: forced.nodes,
             at,

@@ -60,6 +60,11 @@ impl KeptLocks {
         }
     }
 
+    /// How many are kept.
+    pub(super) fn count(&self) -> usize {
+        self.locks().len()
+    }
+
     fn place(&self) -> Result<Place, Fault> {
         let place = Arc::clone(&self.places).try_acquire_owned();
         place.map_err(|_| Fault::TooMany {

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod act;
+mod ended;
 mod force;
 mod history;
 pub mod idempotency;
@@ -32,6 +33,8 @@ use crate::server::access::Actor;
 use crate::server::index::{Index, Watched};
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
+use crate::server::telemetry::Telemetry;
+use crate::server::webhooks::Webhooks;
 use kept::KeptLocks;
 use mine::Held;
 use waits::Told;
@@ -47,6 +50,8 @@ pub struct Operations {
     /// Held while a sample is taken.
     sampling: tokio::sync::Mutex<()>,
     told: Told,
+    telemetry: Telemetry,
+    webhooks: Webhooks,
 }
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
@@ -63,6 +68,8 @@ impl Operations {
         tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
         let names = groups.iter().map(|group| group.config.name.as_str());
         Self {
+            telemetry: Telemetry::new(names.clone(), index.now()),
+            webhooks: Webhooks::default(),
             told: Told::of(names),
             queues,
             groups,
@@ -71,6 +78,26 @@ impl Operations {
             kept: KeptLocks::default(),
             sampling: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// The same, with everybody told who wants to hear of acts.
+    pub fn telling(self, webhooks: Webhooks) -> Self {
+        Self { webhooks, ..self }
+    }
+
+    /// What is counted while acts and requests are answered.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
+    /// Who is told of flags and acts.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// How many locks are renewed here for others.
+    pub fn kept_locks(&self) -> usize {
+        self.kept.count()
     }
 
     /// What has been observed, and its changes.

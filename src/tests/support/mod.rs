@@ -7,6 +7,7 @@ pub mod force;
 pub mod keys;
 pub mod ours;
 pub mod programs;
+pub mod prometheus;
 pub mod proxy;
 pub mod redis_nodes;
 pub mod redisson;

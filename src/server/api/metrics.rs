@@ -1,0 +1,38 @@
+//! `GET /metrics`: what the console and its groups are like, for Prometheus.
+
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::server::access::Actor;
+use crate::server::state::AppState;
+use crate::server::telemetry::{CONTENT_TYPE, Now};
+
+/// Everything there is to say about the groups that they may see. It takes the role `viewer`, as every other look does.
+pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoResponse {
+    let groups = state.operations.groups(&actor);
+    let now = Now {
+        groups: &groups,
+        index: state.operations.index(),
+        kept: state.operations.kept_locks(),
+        taken: &state.limits.taken(),
+    };
+    let mut page = state.operations.telemetry().page(&now);
+    state.operations.webhooks().write(&mut page);
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], page.text())
+}
+
+/// Times what a router serves, by the route's pattern.
+pub async fn timed(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let pattern = request.extensions().get::<MatchedPath>().cloned();
+    let began = Instant::now();
+    let answer = next.run(request).await;
+    // What no route matches is a file of the site, or nothing.
+    let pattern = pattern.as_ref().map_or("(file)", MatchedPath::as_str);
+    let route = state.operations.telemetry().requests.route(pattern);
+    route.add(answer.status().as_u16(), began.elapsed());
+    answer
+}

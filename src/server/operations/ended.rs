@@ -1,0 +1,100 @@
+//! The acts as doors call them: each is counted and told when it has ended, whatever came of it.
+
+use super::{AcquireRequest, Acquired, Extended, ForceRelease, Operations};
+use crate::domain::{Fault, LockId, Released};
+use crate::server::access::Actor;
+use crate::server::locking::Token;
+use crate::server::telemetry::Act;
+use crate::server::webhooks::{Ended, Event};
+
+impl Operations {
+    /// Takes a lock as any client of its format would.
+    pub async fn acquire(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: &AcquireRequest,
+    ) -> Result<Acquired, Fault> {
+        let under_way = self.telemetry.acts.begin(Act::Acquire, &id.group);
+        let end = self.take(actor, id, request).await;
+        under_way.end(&end);
+        self.tell(Act::Acquire, id, |act| {
+            let done = end.as_ref().map(|acquired| &acquired.nodes[..]);
+            let owner = end
+                .as_ref()
+                .ok()
+                .map(|acquired| acquired.fingerprint.clone());
+            Ended::new(act, actor, id, done).of(owner)
+        });
+        end
+    }
+
+    /// Renews a lease with the owner's token.
+    pub async fn extend(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+        ttl_ms: u64,
+    ) -> Result<Extended, Fault> {
+        let under_way = self.telemetry.acts.begin(Act::Extend, &id.group);
+        let end = self.renew(actor, id, token, ttl_ms).await;
+        under_way.end(&end);
+        self.tell(Act::Extend, id, |act| {
+            let done = end.as_ref().map(|extended| &extended.nodes[..]);
+            Ended::new(act, actor, id, done).of(Some(owner_with(token)))
+        });
+        end
+    }
+
+    /// Releases a lock with the owner's token: once, where it may be held more often.
+    pub async fn release(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+    ) -> Result<Released, Fault> {
+        let under_way = self.telemetry.acts.begin(Act::Release, &id.group);
+        let end = self.give_back(actor, id, token).await;
+        under_way.end(&end);
+        self.tell(Act::Release, id, |act| {
+            let done = end.as_ref().map(|released| &released.nodes[..]);
+            Ended::new(act, actor, id, done).of(Some(owner_with(token)))
+        });
+        end
+    }
+
+    /// Releases somebody else's lock, if its owner is still the one that was seen.
+    ///
+    /// Asked for by name in production, and everywhere where a release of that format does harm: which one it is, the nodes
+    /// tell.
+    pub async fn force_release(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: ForceRelease<'_>,
+    ) -> Result<Released, Fault> {
+        let under_way = self.telemetry.acts.begin(Act::ForceRelease, &id.group);
+        let end = self.free(actor, id, request).await;
+        under_way.end(&end);
+        self.tell(Act::ForceRelease, id, |act| {
+            let done = end.as_ref().map(|released| &released.nodes[..]);
+            Ended::new(act, actor, id, done)
+                .of(Some(request.fingerprint.clone()))
+                .because(request.reason)
+        });
+        end
+    }
+
+    /// Tells of an act, if anybody wants to hear of it.
+    fn tell(&self, act: Act, id: &LockId, ended: impl FnOnce(Act) -> Ended) {
+        if self.webhooks.hears_of(act, &id.group) {
+            let event = Event::act(ended(act), self.index().now());
+            self.webhooks.tell_of(act, &id.group, &event);
+        }
+    }
+}
+
+fn owner_with(token: &str) -> crate::domain::Fingerprint {
+    Token::from_bytes(token.as_bytes()).fingerprint()
+}

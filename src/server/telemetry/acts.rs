@@ -1,0 +1,154 @@
+//! How many acts there were in each group, by what came of them.
+
+use std::collections::BTreeMap;
+
+use super::counts::Counts;
+use super::page::Page;
+use crate::domain::{Fault, GroupView};
+
+/// What is done to a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It is taken.
+    Acquire,
+    /// Its lease is renewed.
+    Extend,
+    /// Its owner gives it back.
+    Release,
+    /// Somebody else ends it.
+    ForceRelease,
+}
+
+impl Act {
+    /// Every act.
+    pub const ALL: [Self; 4] = [
+        Self::Acquire,
+        Self::Extend,
+        Self::Release,
+        Self::ForceRelease,
+    ];
+
+    /// The word in metrics, webhooks and the configuration.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Acquire => "acquire",
+            Self::Extend => "extend",
+            Self::Release => "release",
+            Self::ForceRelease => "force-release",
+        }
+    }
+
+    /// The act with this name.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|act| act.slug() == slug)
+    }
+}
+
+/// What came of the acts.
+pub struct Acts {
+    groups: BTreeMap<String, [Counts<&'static str>; Act::ALL.len()]>,
+    /// Acts on groups that do not exist: their names are whatever somebody sent.
+    elsewhere: [Counts<&'static str>; Act::ALL.len()],
+}
+
+/// An act that is under way: it is counted when it ends, or when nobody waits for its end any more.
+pub struct UnderWay<'a> {
+    counts: &'a Counts<&'static str>,
+    outcome: &'static str,
+}
+
+impl Acts {
+    /// Nothing was done yet in these groups.
+    pub fn of<'a>(groups: impl Iterator<Item = &'a str>) -> Self {
+        Self {
+            groups: groups
+                .map(|group| (group.to_owned(), Default::default()))
+                .collect(),
+            elsewhere: Default::default(),
+        }
+    }
+
+    /// An act begins.
+    pub fn begin(&self, act: Act, group: &str) -> UnderWay<'_> {
+        let counts = self.groups.get(group).unwrap_or(&self.elsewhere);
+        UnderWay {
+            counts: &counts[act as usize],
+            outcome: "given-up",
+        }
+    }
+
+    /// Those on these groups, and on groups that do not exist.
+    pub(super) fn write(&self, page: &mut Page, groups: &[GroupView]) {
+        let names = groups.iter().map(|group| group.name.as_str());
+        self.write_of(page, names);
+    }
+
+    fn write_of<'a>(&self, page: &mut Page, names: impl Iterator<Item = &'a str>) {
+        let mut acts = page.counter(
+            "lockkeeper_acts_total",
+            "Acts through this console by what came of them: done, the code of the refusal, or given-up where the client hung up.",
+        );
+        let groups = names.filter_map(|name| Some((name, self.groups.get(name)?)));
+        for (group, counts) in groups.chain([("", &self.elsewhere)]) {
+            for (act, counts) in Act::ALL.into_iter().zip(counts) {
+                for (outcome, n) in counts.each() {
+                    let labels = [("group", group), ("act", act.slug()), ("outcome", outcome)];
+                    acts.add(&labels, n);
+                }
+            }
+        }
+    }
+}
+
+impl UnderWay<'_> {
+    /// It ended like this.
+    pub fn end<T>(mut self, end: &Result<T, Fault>) {
+        self.outcome = end.as_ref().map_or_else(Fault::code, |_| "done");
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.counts.add(self.outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_of(acts: &Acts) -> String {
+        let mut page = Page::default();
+        acts.write_of(&mut page, ["orders"].into_iter());
+        page.text()
+    }
+
+    #[test]
+    fn an_act_is_counted_by_its_end_and_also_when_nobody_waits_for_it() {
+        let acts = Acts::of(["orders"].into_iter());
+        acts.begin(Act::Acquire, "orders").end::<()>(&Ok(()));
+        acts.begin(Act::Acquire, "orders")
+            .end::<()>(&Err(Fault::NotHeld { nodes: Vec::new() }));
+        drop(acts.begin(Act::ForceRelease, "orders"));
+        let page = page_of(&acts);
+        for line in [
+            r#"lockkeeper_acts_total{group="orders",act="acquire",outcome="done"} 1"#,
+            r#"lockkeeper_acts_total{group="orders",act="acquire",outcome="not-held"} 1"#,
+            r#"lockkeeper_acts_total{group="orders",act="force-release",outcome="given-up"} 1"#,
+        ] {
+            assert!(page.contains(line), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_somebody_made_up_is_no_label() {
+        let acts = Acts::of(["orders"].into_iter());
+        for n in 0..100 {
+            acts.begin(Act::Extend, &format!("made-up-{n}"))
+                .end::<()>(&Ok(()));
+        }
+        let page = page_of(&acts);
+        assert!(page.ends_with("{group=\"\",act=\"extend\",outcome=\"done\"} 100\n"));
+        assert!(!page.contains("made-up"));
+    }
+}

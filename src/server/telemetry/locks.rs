@@ -1,0 +1,157 @@
+//! What is observed, in numbers: locks by group, format and verdict, flags, the oldest holds and renewals, and changes.
+
+use std::collections::BTreeMap;
+
+use super::Now;
+use super::page::Page;
+use crate::domain::{Confidence, Flag, Format, Lock, Mode, Timestamp, Verdict};
+
+/// What is counted of the locks of one group.
+#[derive(Default)]
+struct InGroup {
+    formats: BTreeMap<Format, OfFormat>,
+    flags: [u64; Flag::ALL.len()],
+    attention: u64,
+    possible: u64,
+}
+
+/// And of one format.
+#[derive(Default)]
+struct OfFormat {
+    verdicts: [u64; Verdict::ALL.len()],
+    /// When the oldest hold began.
+    oldest_hold: Option<Timestamp>,
+    /// When the lock that waits longest for its next renewal was renewed last.
+    oldest_renewal: Option<Timestamp>,
+}
+
+impl InGroup {
+    fn see(&mut self, lock: &Lock) {
+        // Anything could be a possible lock; it is neither listed nor an alarm.
+        if lock.confidence == Confidence::Possible {
+            self.possible += 1;
+            return;
+        }
+        self.attention += u64::from(lock.needs_attention());
+        for flag in &lock.flags {
+            self.flags[place(&Flag::ALL, flag)] += 1;
+        }
+        let format = self.formats.entry(lock.format).or_default();
+        format.verdicts[place(&Verdict::ALL, &lock.verdict)] += 1;
+        if lock.verdict != Verdict::Held {
+            return;
+        }
+        // Of a shared lock only the first of its owners is known that long; its place is taken again and again.
+        if lock.mode == Mode::Exclusive {
+            format.oldest_hold = earlier(format.oldest_hold, Some(lock.acquired_at));
+        }
+        format.oldest_renewal = earlier(format.oldest_renewal, lock.renewals.last_at);
+    }
+}
+
+fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
+    all.iter()
+        .position(|known| known == one)
+        .expect("the list has all of them")
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
+pub(super) fn write(page: &mut Page, now: &Now<'_>, at: Timestamp) {
+    let groups = counted(now);
+    let each = || groups.iter().map(|(name, group)| (name.as_str(), group));
+    let formats = || {
+        each().flat_map(|(name, group)| {
+            let formats = group.formats.iter();
+            formats.map(move |(format, of)| (name, format.slug(), of))
+        })
+    };
+    let age = |since: Timestamp| at.since(since).as_secs_f64();
+
+    let mut locks = page.gauge(
+        "lockkeeper_locks",
+        "Locks that are observed, without those that are only possible ones.",
+    );
+    for (group, format, of) in formats() {
+        for (verdict, n) in Verdict::ALL.iter().zip(of.verdicts) {
+            let labels = [
+                ("group", group),
+                ("format", format),
+                ("verdict", verdict.slug()),
+            ];
+            locks.add(&labels, n);
+        }
+    }
+    let mut flagged = page.gauge(
+        "lockkeeper_locks_flagged",
+        "Locks with a flag; a lock may have several.",
+    );
+    for (group, of) in each() {
+        for (flag, n) in Flag::ALL.iter().zip(of.flags) {
+            flagged.add(&[("group", group), ("flag", flag.slug())], n);
+        }
+    }
+    let mut attention = page.gauge(
+        "lockkeeper_locks_needing_attention",
+        "Locks that a person should look at.",
+    );
+    for (group, of) in each() {
+        attention.add(&[("group", group)], of.attention);
+    }
+    let mut possible = page.gauge(
+        "lockkeeper_possible_locks",
+        "Keys that may be locks and may be anything else.",
+    );
+    for (group, of) in each() {
+        possible.add(&[("group", group)], of.possible);
+    }
+    let mut holds = page.gauge(
+        "lockkeeper_oldest_hold_seconds",
+        "For how long the lock that is held longest has been held, as far as that was seen.",
+    );
+    for (group, format, of) in formats() {
+        if let Some(since) = of.oldest_hold {
+            holds.add(&[("group", group), ("format", format)], age(since));
+        }
+    }
+    let mut renewals = page.gauge(
+        "lockkeeper_oldest_renewal_seconds",
+        "How long ago the held lock was renewed that waits longest for its next renewal, of those that were renewed at all.",
+    );
+    for (group, format, of) in formats() {
+        if let Some(since) = of.oldest_renewal {
+            renewals.add(&[("group", group), ("format", format)], age(since));
+        }
+    }
+    let mut changes = page.counter(
+        "lockkeeper_changes_total",
+        "Changes that were seen: appeared, renewed, changed-hands, updated, released, expired, gone; and lost, of locks kept here.",
+    );
+    for (group, _) in each() {
+        for (kind, n) in now.index.stream().published(group) {
+            changes.add(&[("group", group), ("change", kind)], n);
+        }
+    }
+}
+
+/// Every group, also one without locks: an alarm needs the number 0.
+fn counted(now: &Now<'_>) -> BTreeMap<String, InGroup> {
+    let mut groups: BTreeMap<String, InGroup> = now
+        .groups
+        .iter()
+        .map(|group| (group.name.clone(), InGroup::default()))
+        .collect();
+    // Arcs out of the board first: whoever writes to it waits for a copy, and not for the counting.
+    let locks: Vec<_> = now
+        .index
+        .stream()
+        .read(|board| board.locks.values().cloned().collect());
+    for lock in &locks {
+        if let Some(group) = groups.get_mut(&lock.id.group) {
+            group.see(lock);
+        }
+    }
+    groups
+}
