@@ -65,6 +65,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await nodes[1].redis.set('lock:test', 'somebody-else', 'KEEPTTL');
       await expect(page.getByRole('article').getByRole('alert')).toContainText('Lost: another owner has it');
       await isAccessible(page, 'a lock that was lost');
+      await open(page, console, '/audit');
+      await page.getByText('More').first().click();
+      await isAccessible(page, 'the audit');
       await open(page, console, '/nowhere');
       await isAccessible(page, 'no such page');
       await context.close();

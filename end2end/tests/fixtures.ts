@@ -106,7 +106,8 @@ export class Lab {
     if (!existsSync(binary)) throw new Error(`${binary} is not there: build it first`);
     const port = await freePort();
     const config = join(this.folder, `lockkeeper-${port}.toml`);
-    await writeFile(config, [`listen = "127.0.0.1:${port}"`, ...groups.map(asToml), ...users.map(userAsToml)].join('\n'));
+    const audit = `[audit]\nfile = ${JSON.stringify(join(this.folder, `audit-${port}.jsonl`))}`;
+    await writeFile(config, [`listen = "127.0.0.1:${port}"`, audit, ...groups.map(asToml), ...users.map(userAsToml)].join('\n'));
     const console = new Console(`http://127.0.0.1:${port}`, config);
     this.ends.push(() => console.stop());
     await console.start();

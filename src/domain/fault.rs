@@ -145,6 +145,12 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// What is to be done cannot be written down, so it is not done.
+    #[error("nothing is done without an audit, and it cannot be written: {detail}")]
+    AuditUnavailable {
+        /// Why not.
+        detail: String,
+    },
     /// More at once than this console takes on.
     #[error("{detail}")]
     #[serde(rename = "too-many-requests")]
@@ -189,6 +195,7 @@ impl Fault {
             Self::OwnerChanged { .. } => "owner-changed",
             Self::HoldChanged { .. } => "hold-changed",
             Self::WrongType { .. } => "wrong-type",
+            Self::AuditUnavailable { .. } => "audit-unavailable",
             Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
             Self::Internal { .. } => "internal",
@@ -224,6 +231,9 @@ impl Fault {
                 "Look at the lock again before you decide."
             }
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
+            Self::AuditUnavailable { .. } => {
+                "Make the file of `[audit]` writable, or make room for it; nothing was changed."
+            }
             Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",
             Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",
             Self::Internal { .. } => "Look into the server's log.",

@@ -1,6 +1,7 @@
 //! What a lock is: types and rules. No I/O, no clock, no Leptos; compiled for server and browser alike.
 
 pub mod act;
+pub mod audit;
 pub mod board;
 pub mod change;
 pub mod confidence;
@@ -28,6 +29,7 @@ pub mod window;
 mod wire;
 
 pub use act::{Mine, Released, SeenHold};
+pub use audit::{ActEnd, ActKind, AuditFilter, AuditPage, Audited};
 pub use board::{Board, Snapshot};
 pub use change::{Change, Ending};
 pub use confidence::Confidence;

@@ -331,6 +331,7 @@ impl TryFrom<FaultShape> for Fault {
                 detail,
                 retry_after_ms: shape.retry_after_ms.unwrap_or(1_000),
             },
+            "audit-unavailable" => Self::AuditUnavailable { detail },
             "wrong-type" => Self::WrongType {
                 detail,
                 nodes: nodes(shape.nodes)?,

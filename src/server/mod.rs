@@ -3,6 +3,7 @@
 pub mod access;
 pub mod api;
 mod assets;
+pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -47,6 +48,7 @@ use tower_http::csrf::CsrfLayer;
 use crate::ui::{App, shell};
 use access::Access;
 use api::limits::Limits;
+use audit::Audit;
 use clock::Clock;
 use config::Config;
 use index::Index;
@@ -69,12 +71,18 @@ pub async fn serve(
 ) -> io::Result<()> {
     let Config {
         limits,
+        audit,
         groups,
         access,
         webhooks,
         ..
     } = config;
-    let access = Access::new(&access, clock.clone());
+    let audit = Audit::new(&audit, clock.clone());
+    match audit.path() {
+        Some(path) => tracing::info!(file = %path.display(), "acts are written to the audit"),
+        None => tracing::warn!("the audit is off: nobody will know who did what"),
+    }
+    let access = Access::new(&access, clock.clone(), audit.clone());
     let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
     let groups: Vec<Arc<Group>> = groups
@@ -84,7 +92,11 @@ pub async fn serve(
     let index = Index::start(&groups, clock.clone(), &stop, &tasks);
     let webhooks = Webhooks::new(webhooks);
     webhooks.start(&index, &clock, &stop, &tasks);
-    let operations = Arc::new(Operations::new(groups, index).telling(webhooks));
+    let operations = Arc::new(Operations::new(groups, index, audit).telling(webhooks));
+    let (left, over) = (Arc::clone(&operations), stop.clone());
+    tasks.spawn(async move {
+        over.run_until_cancelled(left.close_what_was_left()).await;
+    });
     let handles = Handles {
         leptos: leptos_options(),
         operations,

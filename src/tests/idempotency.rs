@@ -310,7 +310,9 @@ async fn a_key_that_is_none_is_refused_before_anything_is_touched() {
 #[tokio::test]
 async fn neither_a_remembered_token_nor_its_key_reaches_the_log() {
     let nodes = RedisNodes::start(1).await;
+    let state = tempfile::tempdir().unwrap();
     let mut server = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .env("XDG_STATE_HOME", state.path())
         .args(["serve", "--listen", "127.0.0.1:0", "--log", "trace"])
         .args([
             "--redis",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockId, LockKey};
 use lockkeeper::server::access::Actor;
+use lockkeeper::server::audit::Audit;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::GroupConfig;
 use lockkeeper::server::index::Index;
@@ -273,7 +274,10 @@ pub fn operations(group: &Arc<Group>) -> (Operations, DropGuard) {
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let groups = [Arc::clone(group)];
     let index = Index::start(&groups, Clock::real(), &stop, &tasks);
-    (Operations::new(groups.to_vec(), index), stop.drop_guard())
+    (
+        Operations::new(groups.to_vec(), index, Audit::off()),
+        stop.drop_guard(),
+    )
 }
 
 /// What is asked for.

@@ -3,6 +3,7 @@
 
 mod access;
 mod api;
+mod audit;
 mod bad_acts;
 mod bad_input;
 mod cli;

@@ -46,7 +46,7 @@ async fn a_lock_that_was_entered_again_is_mine_until_its_last_release() {
         let first = request(Format::Redisson, 60_000, auto_renew);
         let mine = operations.acquire_mine(&me, id(), &first).await.unwrap();
         let again = AcquireRequest {
-            token: Some(operations.take_token(&me, &id()).unwrap()),
+            token: Some(operations.take_token(&me, &id()).await.unwrap()),
             ..first
         };
         let entered = operations.acquire(&me, &id(), &again).await.unwrap();

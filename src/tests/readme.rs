@@ -1,7 +1,9 @@
 //! What the README shows works as it stands there.
 
 use lockkeeper::server::config::access::SessionsConfig;
-use lockkeeper::server::config::{LimitsConfig, LockingConfig, LogFormat, WebhookConfig};
+use lockkeeper::server::config::{
+    AuditConfig, LimitsConfig, LockingConfig, LogFormat, WebhookConfig,
+};
 
 #[test]
 fn the_configuration_in_the_readme_is_accepted() {
@@ -42,6 +44,7 @@ fn the_configuration_in_the_readme_is_accepted() {
     };
     assert_eq!(format!("{shown:?}"), format!("{usual:?}"));
     assert_eq!(config.limits, LimitsConfig::default());
+    assert_eq!(config.audit, AuditConfig::default());
     let shown = &config.groups[0];
     let usual = LockingConfig::new(shown.kind);
     assert_eq!(format!("{:?}", shown.locking), format!("{usual:?}"));

@@ -28,7 +28,11 @@ async fn no_answer_and_no_log_line_carries_a_token() {
         }
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command.args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"]);
+    let state = tempfile::tempdir().unwrap();
+    command
+        .env("XDG_STATE_HOME", state.path())
+        .env_remove("STATE_DIRECTORY")
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"]);
     for url in nodes
         .0
         .iter()
@@ -117,6 +121,9 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     for path in [
         "/api/v1/locks",
         "/api/v1/locks?q=lock",
+        "/api/v1/audit",
+        "/api/v1/audit/export?as=csv",
+        "/audit",
         "/api/v1/groups",
         "/api/v1/groups/default/locks/lock%3Aours",
         "/api/v1/groups/default/locks/lock%3Aplain",
@@ -168,6 +175,12 @@ async fn no_answer_and_no_log_line_carries_a_token() {
     assert_eq!(ended.code(), Some(0));
     let log = logged.await.unwrap();
     assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
+    let audit = std::fs::read_to_string(state.path().join("lockkeeper/audit.jsonl")).unwrap();
+    assert!(
+        audit.contains("broken on purpose"),
+        "and written down:\n{audit}"
+    );
+    answers.push(audit);
 
     let secret_part = ours.rsplit(':').next().unwrap();
     for token in foreign.iter().map(|(_, token)| *token).chain([secret_part]) {

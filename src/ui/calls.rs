@@ -77,6 +77,16 @@ pub async fn waits() -> Result<Told, Fault> {
     Told::of(&state.operations.waits(&actor, None).await?)
 }
 
+/// Who did what to which lock: a part of the audit ([`AuditPage`](crate::domain::AuditPage)), as the query of its page says.
+#[server(name = AskForAudit, input = Json)]
+pub async fn audit(search: String) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    let super::audit_query::AuditQuery { filter, cursor } =
+        super::audit_query::AuditQuery::parse(&search);
+    let operations = &state.operations;
+    Told::of(&operations.audit(&actor, filter, 100, cursor).await?)
+}
+
 /// Acquires a lock for the person at this console; the token stays on the server.
 #[server(input = Json)]
 pub async fn acquire(
@@ -126,7 +136,7 @@ pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
 #[server(input = Json)]
 pub async fn take_token(id: LockId) -> Result<String, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
-    state.operations.take_token(&actor, &id)
+    state.operations.take_token(&actor, &id).await
 }
 
 /// Releases somebody else's lock, if its owner is still the one that was seen.

@@ -1,5 +1,6 @@
 //! What a person sees. Compiled for the server (first paint) and the browser.
 
+pub mod audit_query;
 pub mod calls;
 pub mod components;
 pub mod format;
@@ -17,6 +18,7 @@ use leptos_router::{SsrMode, path};
 
 use self::components::layout::Layout;
 use self::live::Live;
+use self::pages::audit::AuditPage;
 use self::pages::lock::LockPage;
 use self::pages::locks::LocksPage;
 use self::pages::mine::MinePage;
@@ -65,6 +67,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
                     <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async />
                     <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
+                    <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
                     <Route path=path!("/sign-in") view=SignInPage ssr=SsrMode::Async />
                 </FlatRoutes>
             </Layout>

@@ -12,6 +12,10 @@ pub const LOCKS: &str = "/";
 pub const NODES: &str = "/nodes";
 /// Who waits for whom.
 pub const WAITS: &str = "/waits";
+/// Who did what.
+pub const AUDIT: &str = "/audit";
+/// All of that as a file, from the API.
+pub const AUDIT_EXPORT: &str = "/api/v1/audit/export";
 /// The locks acquired from here.
 pub const MINE: &str = "/mine";
 

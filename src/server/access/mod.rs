@@ -26,13 +26,15 @@ use self::people::People;
 use self::sessions::Sessions;
 use self::throttle::Throttle;
 use self::tokens::Tokens;
+use super::audit::{Asked, Audit, By, End};
 use super::clock::Clock;
 use super::config::AccessConfig;
-use crate::domain::{Came, Fault, Me};
+use crate::domain::{ActKind, Came, Fault, Me};
 
 /// Who may come in, and who is in.
 pub struct Access {
     clock: Clock,
+    audit: Audit,
     /// Nobody needs to sign in.
     is_open: bool,
     /// Of those who need not, also others than this machine's own are let in.
@@ -47,10 +49,11 @@ pub struct Access {
 
 impl Access {
     /// As the configuration says.
-    pub fn new(config: &AccessConfig, clock: Clock) -> Self {
+    pub fn new(config: &AccessConfig, clock: Clock, audit: Audit) -> Self {
         let people = People::of(config);
         Self {
             clock,
+            audit,
             is_open: config.is_open(),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
@@ -167,15 +170,20 @@ impl Access {
             // What is nobody's name may be a password that was typed into the wrong field.
             let known = hash.map(|_| name);
             tracing::info!(user = ?known, ?address, "refused to sign in");
-            return Err(Fault::SignInRequired {
+            let fault = Fault::SignInRequired {
                 why: "the name or the password is wrong".to_owned(),
-            });
+            };
+            self.audit
+                .refused(&asked(ActKind::SignIn, name, address), &fault);
+            return Err(fault);
         }
         attempt.succeeded();
         let is_https = self.is_https(headers);
         self.end_session_of(headers).await;
         let secret = self.sessions.create(name, self.clock.now()).await;
         tracing::info!(user = ?name, ?address, "signed in");
+        self.audit
+            .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));
         Ok(cookie::set(&secret, self.sessions.longest(), is_https))
     }
 
@@ -187,6 +195,9 @@ impl Access {
                 self.sessions.end_all_of(&user).await;
             }
             tracing::info!(?user, everywhere, "signed out");
+            let mut asked = asked(ActKind::SignOut, &user, None);
+            asked.detail = everywhere.then(|| "everywhere".to_owned());
+            self.audit.tell(&asked, &End::done(&[]));
         }
         cookie::set("", Duration::ZERO, is_https)
     }
@@ -197,6 +208,17 @@ impl Access {
         self.sessions.end(&key).await;
         Some(user)
     }
+}
+
+/// Somebody comes or goes, by this name: for the audit.
+fn asked(act: ActKind, name: &str, address: Option<IpAddr>) -> Asked<'_> {
+    let by = By {
+        who: name,
+        via: Via::Browser.slug(),
+        address,
+        request: None,
+    };
+    Asked::new(act, by)
 }
 
 /// The token in `Bearer …`.

@@ -138,6 +138,8 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::samples::monitor_sample))
         .routes(routes!(v1::locks::history))
         .routes(routes!(v1::waits::waits))
+        .routes(routes!(v1::audit::audit))
+        .routes(routes!(v1::audit::export))
         .layer(CompressionLayer::new());
     // Short answers, many of them: looking into whether to compress would cost more than it could spare.
     let acting = OpenApiRouter::new()

@@ -26,7 +26,8 @@ pub struct Problem {
     /// What is wrong in this case.
     detail: String,
     /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `not-held`,
-    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`, `wrong-type`, `too-many-requests`, `not-found`,
+    /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`, `wrong-type`, `audit-unavailable`,
+    /// `too-many-requests`, `not-found`,
     /// `method-not-allowed`, `too-large`, `too-slow`, `address-too-long`, `headers-too-large`, `not-json`, `internal`.
     code: &'static str,
     /// What to do about it.
@@ -90,9 +91,10 @@ impl ApiError {
                 | Fault::OwnerChanged { .. }
                 | Fault::HoldChanged { .. }
                 | Fault::WrongType { .. } => StatusCode::CONFLICT,
-                Fault::Unreachable { .. } | Fault::NoQuorum { .. } | Fault::Unanswered { .. } => {
-                    StatusCode::SERVICE_UNAVAILABLE
-                }
+                Fault::Unreachable { .. }
+                | Fault::NoQuorum { .. }
+                | Fault::AuditUnavailable { .. }
+                | Fault::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
                 Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
                 Fault::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             },

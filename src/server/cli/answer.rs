@@ -168,6 +168,7 @@ fn status_of(fault: &Fault) -> u8 {
         Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
         | Fault::WrongType { .. }
+        | Fault::AuditUnavailable { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => status::FAILED,
     }
@@ -198,6 +199,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::WrongType { .. }
+        | Fault::AuditUnavailable { .. }
         | Fault::Unanswered { .. } => fault.advice(),
     }
 }
@@ -249,6 +251,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
+        | Fault::AuditUnavailable { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Vec::new(),

@@ -14,8 +14,9 @@ use super::options::Nodes;
 use super::{Failure, answer, who};
 use crate::domain::{Fault, LockId, NodeState};
 use crate::server::access::Actor;
+use crate::server::audit::Audit;
 use crate::server::clock::Clock;
-use crate::server::config::GroupConfig;
+use crate::server::config::{AuditConfig, GroupConfig};
 use crate::server::index::Index;
 use crate::server::nodes::Group;
 use crate::server::operations::Operations;
@@ -34,7 +35,9 @@ pub struct Direct {
 impl Direct {
     /// Starts the groups of the configuration, or the one that is named. The others are left alone.
     pub fn start(nodes: Nodes, group: Option<&str>) -> Result<Self, Failure> {
-        let mut configs = nodes.read()?.groups;
+        let config = nodes.read()?;
+        let audit = config.audit.for_command_line();
+        let mut configs = config.groups;
         if let Some(name) = group {
             let known: Vec<String> = configs.iter().map(|group| group.name.clone()).collect();
             configs.retain(|config| config.name == name);
@@ -46,16 +49,17 @@ impl Direct {
                     .advise(format!("The configuration has: {}.", known.join(", "))));
             }
         }
-        Ok(Self::on(configs))
+        Ok(Self::on(configs, &audit))
     }
 
-    fn on(configs: Vec<GroupConfig>) -> Self {
+    fn on(configs: Vec<GroupConfig>, audit: &AuditConfig) -> Self {
         let (clock, stop) = (Clock::real(), CancellationToken::new());
         let start = |config| Group::start(config, clock.clone(), stop.clone());
         let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
+        let audit = Audit::new(audit, clock.clone());
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
         Self {
-            operations: Operations::new(groups.clone(), index),
+            operations: Operations::new(groups.clone(), index, audit),
             actor: Actor::command_line(who::am_i()),
             groups,
         }

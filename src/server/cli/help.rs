@@ -122,6 +122,17 @@ Exit status: the command's own; 128+N if signal N ended it; 75 the lock was not 
 76 it was lost; 127 there is no such command, 126 it cannot be executed; 1 too few nodes took part;
 2 for a command line or configuration that cannot be used.";
 
+pub const AUDIT_VERIFY: &str = "\
+Examples:
+  lockkeeper audit verify
+  lockkeeper audit verify /var/lib/lockkeeper/audit.jsonl --json
+  lockkeeper audit verify --head 5b7e…      also finds lines that were cut off at the end since that head was noted
+
+Each line carries the hash of the one before. Who can write the file can write another chain: note the head elsewhere
+from time to time.
+
+Exit status: 0 it is as it was written; 1 it is not; 2 it cannot be read.";
+
 pub const HASH_PASSWORD: &str = "\
 Examples:
   lockkeeper hash-password                           # asks twice, shows nothing of what is typed

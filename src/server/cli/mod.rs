@@ -3,6 +3,7 @@
 mod acquire;
 mod answer;
 mod api_token;
+mod audit;
 mod completions;
 mod demo;
 mod direct;
@@ -83,6 +84,8 @@ enum Command {
     /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
     Run(run::Run),
+    /// Looks after the audit: who did what to which lock.
+    Audit(audit::Audit),
     /// Makes the hash of a password, for a [[user]] of the configuration.
     #[command(after_help = help::HASH_PASSWORD)]
     HashPassword(hash_password::HashPassword),
@@ -113,6 +116,7 @@ impl Command {
             Self::Extend(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Release(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::ForceRelease(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Audit(options) => (options.wants_json(), Tell::ScriptOnStdout),
             // Standard output is the command's.
             Self::Run(options) => (options.wants_json(), Tell::ScriptOnStderr),
         };
@@ -139,6 +143,7 @@ impl Command {
             Self::Release(options) => release::run(options).await.map(|()| 0),
             Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
             Self::Run(options) => run::run(options).await,
+            Self::Audit(options) => audit::run(options),
             Self::HashPassword(_) => hash_password::run().map(|()| 0),
             Self::Token(options) => api_token::run(&options).map(|()| 0),
             Self::Completions(options) => completions::run(&options).map(|()| 0),

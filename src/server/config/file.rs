@@ -8,7 +8,8 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, NodeConfig,
-    RedisUrl, default_listen, default_node_name, even_count, limits, log, naming, sign_in, webhook,
+    RedisUrl, audit, default_listen, default_node_name, even_count, limits, log, naming, sign_in,
+    webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -31,6 +32,8 @@ struct File {
     log: log::Table,
     #[serde(default)]
     webhook: Vec<webhook::Table>,
+    #[serde(default)]
+    audit: audit::Table,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
 }
@@ -121,6 +124,7 @@ pub fn parse(
         listen,
         limits,
         log_format: file.log.format,
+        audit: audit::read(&source, &file.audit)?,
         ..Config::of(Vec::new())
     };
     let mut names = BTreeSet::new();

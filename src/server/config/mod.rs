@@ -1,6 +1,7 @@
 //! What the console was told: listen address, limits, groups, nodes. Each field's doc comment is its documentation.
 
 pub mod access;
+mod audit;
 mod file;
 mod limits;
 mod locking;
@@ -19,6 +20,7 @@ use thiserror::Error;
 
 use crate::domain::{Environment, GroupKind};
 pub use access::AccessConfig;
+pub use audit::AuditConfig;
 pub use file::parse;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
@@ -63,6 +65,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Who is told of flags and acts.
     pub webhooks: Vec<WebhookConfig>,
+    /// Where acts are written down.
+    pub audit: AuditConfig,
     /// Who may come in.
     pub access: AccessConfig,
     /// The groups, in the order of the file.
@@ -145,6 +149,7 @@ impl Config {
             limits: LimitsConfig::default(),
             log_format: LogFormat::default(),
             webhooks: Vec::new(),
+            audit: AuditConfig::default(),
             access: AccessConfig::default(),
             groups,
             warnings: Vec::new(),

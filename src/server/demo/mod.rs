@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
-use crate::server::config::{Config, GroupConfig, NodeConfig, RedisUrl};
+use crate::server::config::{AuditConfig, Config, GroupConfig, NodeConfig, RedisUrl};
 use servers::{Program, Server};
 
 /// What the demo is told.
@@ -120,7 +120,10 @@ pub async fn start(options: DemoOptions, stop: CancellationToken) -> Result<Demo
     clients::start(&nodes, &tasks, &running);
     tasks.close();
     Ok(Demo {
-        config: config(options.listen, &nodes),
+        config: Config {
+            audit: AuditConfig::to(folder.path().join("audit.jsonl")),
+            ..config(options.listen, &nodes)
+        },
         nodes,
         tasks,
         running: running.drop_guard(),

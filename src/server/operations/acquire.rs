@@ -1,15 +1,20 @@
 //! Acquiring: what is asked for, checked; one try, or a place among those who wait; and what is handed out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
-use super::kept::Won;
+use super::audited::asked;
+use super::kept::{Place, Won};
 use super::{Operations, check_key, millis};
-use crate::domain::{Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp, Verb};
+use crate::domain::{
+    ActKind, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp, Verb,
+};
 use crate::server::access::Actor;
+use crate::server::audit::End;
 use crate::server::locking::wait::Named;
 use crate::server::locking::{self, Attempt, Layout, Want};
 use crate::server::nodes::Group;
@@ -54,6 +59,15 @@ pub struct Acquired {
     pub nodes: Vec<NodeAct>,
 }
 
+/// An acquire that was found to be possible.
+struct Wanted {
+    group: Arc<Group>,
+    want: Want,
+    wait: Duration,
+    label: String,
+    place: Option<Place>,
+}
+
 impl Operations {
     pub(super) async fn take(
         &self,
@@ -61,6 +75,29 @@ impl Operations {
         id: &LockId,
         request: &AcquireRequest,
     ) -> Result<Acquired, Fault> {
+        let mut asked = asked(ActKind::Acquire, actor, id);
+        asked.label = request.label.as_deref();
+        asked.format = Some(request.format);
+        asked.ttl_ms = Some(request.ttl_ms);
+        asked.auto_renew = request.auto_renew;
+        let checked = self.to_be_acquired(actor, id, request);
+        let wanted = self.checked(&asked, checked)?;
+        asked.fingerprint = Some(wanted.want.token.fingerprint());
+        let open = self.begin(asked, id).await?;
+        let end = self.acquire_on(id, request, wanted).await;
+        open.end(&match &end {
+            Ok(acquired) => End::done(&acquired.nodes).shown_as(acquired.fingerprint.clone()),
+            Err(fault) => End::fault(fault),
+        });
+        end
+    }
+
+    fn to_be_acquired(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: &AcquireRequest,
+    ) -> Result<Wanted, Fault> {
         let group = self.group_to_act_on(actor, Verb::Acquire, id)?;
         check_key(&id.key)?;
         let ttl = check_ttl(&group, request.ttl_ms)?;
@@ -97,7 +134,7 @@ impl Operations {
             }
             None => layout.mint(if label.is_empty() { "console" } else { label }),
         };
-        let mut want = Want {
+        let want = Want {
             layout,
             key: id.key.clone(),
             token,
@@ -105,7 +142,29 @@ impl Operations {
             brought: request.token.is_some(),
         };
         let place = self.place_to_keep(id, request, &want.token)?;
-        let attempt = self.attempt(&group, id, &want, wait, label).await;
+        Ok(Wanted {
+            group,
+            want,
+            wait,
+            label: label.to_owned(),
+            place,
+        })
+    }
+
+    async fn acquire_on(
+        &self,
+        id: &LockId,
+        request: &AcquireRequest,
+        wanted: Wanted,
+    ) -> Result<Acquired, Fault> {
+        let Wanted {
+            group,
+            mut want,
+            wait,
+            label,
+            place,
+        } = wanted;
+        let attempt = self.attempt(&group, id, &want, wait, &label).await;
         let fencing_token = attempt.fence;
         if let Some(written) = &attempt.token {
             want.token = written.clone();

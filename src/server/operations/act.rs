@@ -1,15 +1,20 @@
-//! Acting with the owner's token: check, act on the nodes, look at what came of it. Every act and every refused act is
-//! logged, without tokens.
+//! Acting with the owner's token: check, write down, act on the nodes, look at what came of it. Nothing that is logged or
+//! written down has a token in it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
+use super::audited::{asked, end_of_release};
 use super::{Operations, check_key, count, millis};
-use crate::domain::{ActOutcome, Fault, LockId, NodeAct, Released, Timestamp, Verb};
+use crate::domain::{
+    ActKind, ActOutcome, Fault, Fingerprint, LockId, NodeAct, Released, Timestamp, Verb,
+};
 use crate::server::access::Actor;
+use crate::server::audit::End as Ended;
 use crate::server::locking::{self, Attempt, End, Token};
 use crate::server::nodes::Group;
 
@@ -39,27 +44,60 @@ impl Operations {
         token: &str,
         ttl_ms: u64,
     ) -> Result<Extended, Fault> {
+        let mut asked = asked(ActKind::Extend, actor, id);
+        asked.ttl_ms = Some(ttl_ms);
+        let checked = self.to_be_extended(actor, id, token, ttl_ms);
+        let (group, token, ttl) = self.checked(&asked, checked)?;
+        asked.fingerprint = Some(token.fingerprint());
+        let open = self.begin(asked, id).await?;
+        let end = self.extend_on(&group, id, &token, ttl).await;
+        open.end(&match &end {
+            Ok((extended, owner)) => Ended::done(&extended.nodes).shown_as(owner.clone()),
+            Err(fault) => Ended::fault(fault),
+        });
+        end.map(|(extended, _)| extended)
+    }
+
+    fn to_be_extended(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+        ttl_ms: u64,
+    ) -> Result<(Arc<Group>, Token, Duration), Fault> {
         let group = self.group_to_act_on(actor, Verb::Extend, id)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
         let ttl = check_ttl(&group, ttl_ms)?;
-        let attempt = locking::extend(&group, &id.key, &token, ttl).await;
+        Ok((group, token, ttl))
+    }
+
+    /// Also says as whom everybody sees the owner since.
+    async fn extend_on(
+        &self,
+        group: &Group,
+        id: &LockId,
+        token: &Token,
+        ttl: Duration,
+    ) -> Result<(Extended, Fingerprint), Fault> {
+        let attempt = locking::extend(group, &id.key, token, ttl).await;
         let written = attempt.token.as_ref().map(text);
-        let owner = attempt.token.as_ref().unwrap_or(&token).fingerprint();
+        let owner = attempt.token.as_ref().unwrap_or(token).fingerprint();
         let (validity, nodes) =
-            won(&group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
+            won(group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         let expires_at = self.index().now().plus(validity);
         tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %owner, "extended");
-        if let Some(kept) = self.kept.get(id, &token) {
-            kept.extended(ttl, validity, nodes.clone(), owner);
+        if let Some(kept) = self.kept.get(id, token) {
+            kept.extended(ttl, validity, nodes.clone(), owner.clone());
         }
         self.index().look_soon(id);
-        Ok(Extended {
+        let extended = Extended {
             validity_ms: millis(validity),
             expires_at,
             token: written,
             nodes,
-        })
+        };
+        Ok((extended, owner))
     }
 
     pub(super) async fn give_back(
@@ -68,14 +106,38 @@ impl Operations {
         id: &LockId,
         token: &str,
     ) -> Result<Released, Fault> {
+        let mut asked = asked(ActKind::Release, actor, id);
+        let checked = self.to_be_released(actor, id, token);
+        let (group, token) = self.checked(&asked, checked)?;
+        asked.fingerprint = Some(token.fingerprint());
+        let open = self.begin(asked, id).await?;
+        let end = self.release_on(&group, id, &token).await;
+        open.end(&end_of_release(&end));
+        end
+    }
+
+    fn to_be_released(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        token: &str,
+    ) -> Result<(Arc<Group>, Token), Fault> {
         let group = self.group_to_act_on(actor, Verb::Release, id)?;
         check_key(&id.key)?;
-        let token = check_token(token)?;
-        let _until_it_is_released = self.kept.let_go(id, &token);
-        let nodes = locking::release(&group, &id.key, &token).await;
+        Ok((group, check_token(token)?))
+    }
+
+    async fn release_on(
+        &self,
+        group: &Group,
+        id: &LockId,
+        token: &Token,
+    ) -> Result<Released, Fault> {
+        let _until_it_is_released = self.kept.let_go(id, token);
+        let nodes = locking::release(group, &id.key, token).await;
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };
-        released(&group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
+        released(group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
         tracing::debug!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
         let holds = locking::holds_left(&nodes);
         if holds.is_none() {

@@ -1,13 +1,18 @@
-//! Releasing somebody else's lock: the checks before, the log around it, and what the nodes showed afterwards.
+//! Releasing somebody else's lock: the checks before, the audit and the log around it, and what the nodes showed afterwards.
+
+use std::sync::Arc;
 
 use super::act::{impossible, refused, released};
+use super::audited::asked;
 use super::{Operations, check_key};
 use crate::domain::{
-    ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold, Verb,
+    ActKind, ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold, Verb,
 };
 use crate::server::access::Actor;
+use crate::server::audit::{End, OpenAct};
 use crate::server::locking::keep::{Kept, Loss};
 use crate::server::locking::{self, Condemned, Refusal};
+use crate::server::nodes::Group;
 
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
@@ -32,6 +37,23 @@ impl Operations {
         id: &LockId,
         request: ForceRelease<'_>,
     ) -> Result<Released, Fault> {
+        let mut asked = asked(ActKind::ForceRelease, actor, id);
+        asked.fingerprint = Some(request.fingerprint.clone());
+        asked.reason = Some(request.reason.trim());
+        let checked = self.to_be_forced(actor, id, request);
+        let (group, is_confirmed) = self.checked(&asked, checked)?;
+        let open = self.begin(asked, id).await?;
+        self.force_on(actor, &group, id, request, is_confirmed, open)
+            .await
+    }
+
+    /// The group, and whether the lock's name was typed out.
+    fn to_be_forced(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: ForceRelease<'_>,
+    ) -> Result<(Arc<Group>, bool), Fault> {
         let ForceRelease {
             fingerprint,
             seen,
@@ -68,8 +90,26 @@ impl Operations {
             refused("force-release", id, &fault);
             return Err(fault);
         }
+        Ok((group, is_confirmed))
+    }
+
+    async fn force_on(
+        &self,
+        actor: &Actor,
+        group: &Group,
+        id: &LockId,
+        request: ForceRelease<'_>,
+        is_confirmed: bool,
+        open: OpenAct<'_>,
+    ) -> Result<Released, Fault> {
+        let ForceRelease {
+            fingerprint,
+            seen,
+            reason,
+            ..
+        } = request;
+        let reason = reason.trim();
         let request = actor.request().map(tracing::field::display);
-        // Written before the act, so that an act which kills us is still in the log.
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, request.id = request, "begins");
         let kept = self.kept.seen_as(id, fingerprint);
         let paused = kept.as_ref().map(Kept::pause);
@@ -79,16 +119,26 @@ impl Operations {
             seen,
             harm_accepted: is_confirmed,
         };
-        let forced = locking::force_release(&group, condemned).await;
+        let forced = locking::force_release(group, condemned).await;
         let at = self.index().now();
-        let forced = forced
-            .map_err(|refusal| fault_of(refusal, id))
-            .inspect_err(|fault| refused("force-release", id, fault))?;
+        let forced = match forced.map_err(|refusal| fault_of(refusal, id)) {
+            Ok(forced) => forced,
+            Err(fault) => {
+                refused("force-release", id, &fault);
+                open.end(&End::fault(&fault));
+                return Err(fault);
+            }
+        };
         let other = |nodes| Fault::OwnerChanged {
             owner: forced.owner_now.clone(),
             nodes,
         };
-        let end = released(&group, &forced.nodes, other);
+        let end = released(group, &forced.nodes, other);
+        // What was done is written before anything else can go wrong.
+        open.end(&match &end {
+            Ok(()) => End::done(&forced.nodes),
+            Err(fault) => End::fault(fault),
+        });
         if end.is_ok() {
             self.index().forced(id, fingerprint).await;
             if let Some(kept) = kept {
@@ -98,7 +148,7 @@ impl Operations {
         }
         // What was not released is kept on, or found to be lost.
         drop(paused);
-        let seen_after = self.look_again(&group, &id.key).await?.lock;
+        let seen_after = self.look_again(group, &id.key).await?.lock;
         end.inspect_err(|fault| refused("force-release", id, fault))?;
         tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), request.id = request, "released");
         Ok(Released {

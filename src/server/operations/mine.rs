@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::acquire::check_typed_key;
+use super::audited::asked;
 use super::{AcquireRequest, Operations, millis};
-use crate::domain::{Fault, LockId, Mine, Released};
+use crate::domain::{ActKind, Fault, LockId, Mine, Released};
 use crate::server::access::Actor;
+use crate::server::audit::End;
 use crate::server::locking::Token;
 use crate::server::locking::keep::{Ended, Keeping, Kept};
 
@@ -175,7 +177,20 @@ impl Operations {
     }
 
     /// Hands out the token of a lock acquired from here, once.
-    pub fn take_token(&self, actor: &Actor, id: &LockId) -> Result<String, Fault> {
+    pub async fn take_token(&self, actor: &Actor, id: &LockId) -> Result<String, Fault> {
+        let mut asked = asked(ActKind::TakeToken, actor, id);
+        let held = self.held.get(actor, id);
+        asked.fingerprint = held.ok().map(|hold| hold.mine.fingerprint);
+        let open = self.begin(asked, id).await?;
+        let taken = self.take_token_once(actor, id);
+        open.end(&match &taken {
+            Ok(_) => End::done(&[]),
+            Err(fault) => End::fault(fault),
+        });
+        taken
+    }
+
+    fn take_token_once(&self, actor: &Actor, id: &LockId) -> Result<String, Fault> {
         let mut holds = self.held.holds();
         let hold = holds
             .get_mut(&(whose(actor), id.clone()))

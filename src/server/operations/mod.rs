@@ -2,6 +2,7 @@
 
 mod acquire;
 mod act;
+mod audited;
 mod ended;
 mod force;
 mod history;
@@ -30,6 +31,7 @@ use crate::domain::{
     Fault, GroupView, Lock, LockId, LockKey, NodeState, Place, Snapshot, Verb, View,
 };
 use crate::server::access::Actor;
+use crate::server::audit::Audit;
 use crate::server::index::{Index, Watched};
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
@@ -43,6 +45,7 @@ use waits::Told;
 pub struct Operations {
     groups: Vec<Arc<Group>>,
     index: Index,
+    audit: Audit,
     held: Held,
     kept: KeptLocks,
     /// Who waits for which lock, by group.
@@ -58,11 +61,11 @@ pub struct Operations {
 pub const LONGEST_KEY: usize = 16 * 1024;
 
 impl Operations {
-    /// The verbs over these groups.
+    /// The verbs over these groups; who does what is written to this audit.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn new(groups: Vec<Arc<Group>>, index: Index) -> Self {
+    pub fn new(groups: Vec<Arc<Group>>, index: Index, audit: Audit) -> Self {
         let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
         let queues = Arc::new(groups.iter().map(name).collect());
         tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
@@ -74,6 +77,7 @@ impl Operations {
             queues,
             groups,
             index,
+            audit,
             held: Held::default(),
             kept: KeptLocks::default(),
             sampling: tokio::sync::Mutex::new(()),

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::Operations;
-use crate::domain::{Fault, MonitorSample, Place, Verb};
+use super::audited::by;
+use crate::domain::{ActKind, Fault, MonitorSample, Place, Verb};
 use crate::server::access::Actor;
+use crate::server::audit::{Asked, End};
 use crate::server::nodes::monitor::{NoSample, sample};
 
 /// The longest sample.
@@ -14,6 +16,24 @@ impl Operations {
     /// Takes a sample of one node. It changes nothing, so it is not refused where acts are; it costs the node a quarter up to
     /// twice as much for each command meanwhile, so there is one at a time.
     pub async fn monitor_sample(
+        &self,
+        actor: &Actor,
+        group: &str,
+        node: &str,
+        how_long: Duration,
+    ) -> Result<MonitorSample, Fault> {
+        let mut asked = Asked::new(ActKind::Sample, by(actor));
+        asked.group = Some(group);
+        asked.detail = Some(format!("node {node:?}, for {} s", how_long.as_secs()));
+        let taken = self.sample(actor, group, node, how_long).await;
+        match &taken {
+            Ok(_) => self.audit.tell(&asked, &End::done(&[])),
+            Err(fault) => self.audit.refused(&asked, fault),
+        }
+        taken
+    }
+
+    async fn sample(
         &self,
         actor: &Actor,
         group: &str,

@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A working folder, and the nodes that commands typed there are about: the group "default".
 pub struct Shell {
     folder: TempDir,
+    /// Where programs keep what must outlive them.
+    state: TempDir,
     nodes: Vec<String>,
 }
 
@@ -71,6 +73,7 @@ impl Shell {
         let url = |port: u16| format!("redis://127.0.0.1:{port}");
         Self {
             folder: tempfile::tempdir().unwrap(),
+            state: tempfile::tempdir().unwrap(),
             nodes: nodes.0.iter().map(|node| url(node.port())).collect(),
         }
     }
@@ -78,6 +81,11 @@ impl Shell {
     /// A file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// A file among those that must outlive programs.
+    pub fn state(&self, name: &str) -> PathBuf {
+        self.state.path().join(name)
     }
 
     /// What a file in the folder has in it; nothing while it is not there.
@@ -103,7 +111,9 @@ impl Shell {
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
             .env("USER", "somebody")
+            .env("XDG_STATE_HOME", self.state.path())
             .env_remove("XDG_CONFIG_HOME")
+            .env_remove("STATE_DIRECTORY")
             .env_remove("LOCKKEEPER_TOKEN")
             .env_remove("LOCKKEEPER_KEY")
             .env_remove("LOCKKEEPER_LOG")

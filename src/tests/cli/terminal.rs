@@ -28,6 +28,7 @@ impl Typist {
             .args(["-q", "-f", "-c", "bash --norc --noprofile -i", "/dev/null"])
             .current_dir(shell.path("."))
             .env("PS1", "$ ")
+            .env("XDG_STATE_HOME", shell.state("."))
             .env("TERM", "xterm")
             .env("SHELL", "/bin/sh")
             .env_remove("NO_COLOR")

@@ -108,6 +108,7 @@ async fn it_runs_from_any_folder_and_carries_its_pages() {
             "127.0.0.1:0",
         ])
         .current_dir(folder.path())
+        .env("XDG_STATE_HOME", folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)

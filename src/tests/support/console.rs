@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
@@ -11,6 +12,7 @@ use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig};
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -19,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 /// A console that runs in this process.
 pub struct TestConsole {
     pub address: SocketAddr,
+    /// Where it writes down who did what, unless its configuration says where.
+    folder: TempDir,
     stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
 }
@@ -43,7 +47,11 @@ impl TestConsole {
     }
 
     /// A console as this configuration says, except for where it listens.
-    pub async fn start_as(config: Config, clock: Clock) -> Self {
+    pub async fn start_as(mut config: Config, clock: Clock) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        if config.audit.on && config.audit.file.is_none() {
+            config.audit.file = Some(folder.path().join("audit.jsonl"));
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -55,9 +63,15 @@ impl TestConsole {
         ));
         Self {
             address,
+            folder,
             stop,
             serving,
         }
+    }
+
+    /// Its audit.
+    pub fn audit_file(&self) -> PathBuf {
+        self.folder.path().join("audit.jsonl")
     }
 
     /// Somebody who talks to it.

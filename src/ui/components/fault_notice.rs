@@ -36,6 +36,7 @@ pub fn FaultNotice(
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
+        | Fault::AuditUnavailable { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Tone::Alarm,
@@ -116,6 +117,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NoQuorum { .. }
         | Fault::NotOwner { .. }
         | Fault::WrongType { .. }
+        | Fault::AuditUnavailable { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => fault.advice(),

@@ -47,6 +47,9 @@ pub fn Layout(
                     <A href=paths::MINE attr:class=tab>
                         "Mine"
                     </A>
+                    <A href=paths::AUDIT attr:class=tab>
+                        "Audit"
+                    </A>
                 </nav>
                 <div class="ms-auto flex items-center gap-3">
                     {move || (!is_sign_in()).then(|| view! { <LiveIndicator /> }.into_any())}

@@ -1,6 +1,7 @@
 //! Who held a lock, from when to when, how each hold ended, and how long it is usually held.
 
 use leptos::prelude::*;
+use serde::de::DeserializeOwned;
 
 use super::loaded::{Loaded, Loading};
 use crate::domain::{
@@ -18,10 +19,15 @@ const SHOWN: usize = 8;
 /// Not to be called in what waits for something itself: the server paints that several times, and a page that wakes up would
 /// look for the answer to another question. Such a part may also come just after the change that it should hear of.
 pub fn ask(id: &LockId) -> Loading<History> {
-    let live = Live::expect();
     let named = id.clone();
     let asked = Loading::new(move || calls::history(named.group.clone(), named.key.encoded()));
-    let id = id.clone();
+    again_when_the_owner_changes(id, asked);
+    asked
+}
+
+/// Asks again whenever the lock gets another owner or is gone.
+pub fn again_when_the_owner_changes<T: DeserializeOwned + 'static>(id: &LockId, asked: Loading<T>) {
+    let (live, id) = (Live::expect(), id.clone());
     let owners = Memo::new(move |_| {
         let owners = live.lock(&id).map(|lock| lock.owners);
         (
@@ -38,7 +44,6 @@ pub fn ask(id: &LockId) -> Loading<History> {
             now
         },
     );
-    asked
 }
 
 /// The history of one lock.

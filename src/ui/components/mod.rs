@@ -2,6 +2,8 @@
 
 pub mod account;
 pub mod acquire_dialog;
+pub mod audit_filter;
+pub mod audit_table;
 pub mod banners;
 pub mod copy_token;
 pub mod coverage;
@@ -11,6 +13,7 @@ pub mod layout;
 pub mod lease_bar;
 pub mod live_indicator;
 pub mod loaded;
+pub mod lock_audit;
 pub mod lock_facts;
 pub mod lock_history;
 pub mod lock_name;

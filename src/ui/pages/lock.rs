@@ -5,9 +5,12 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{Confidence, Environment, Fault, History, Lock, LockId, Place, Verb};
+use crate::domain::{
+    AuditPage, Confidence, Environment, Fault, History, Lock, LockId, Place, Verb,
+};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::loaded::{Answered, Loading, OnBoard};
+use crate::ui::components::lock_audit::{self, LockAudit};
 use crate::ui::components::lock_facts::LockFacts;
 use crate::ui::components::lock_history::{self, LockHistory};
 use crate::ui::components::lock_name::LockName;
@@ -41,12 +44,12 @@ fn OneLock(id: LockId) -> impl IntoView {
         let id = id.clone();
         move || calls::lock(id.group.clone(), id.key.encoded())
     });
-    let past = lock_history::ask(&id);
+    let (past, done) = (lock_history::ask(&id), lock_audit::ask(&id));
     // What goes wrong is a fact about the lock here, not about the page.
     let show = Callback::new({
         let id = id.clone();
         move |answer| {
-            view! { <Sighted id=id.clone() answer past on_ask=move |()| asked.again() /> }
+            view! { <Sighted id=id.clone() answer past done on_ask=move |()| asked.again() /> }
                 .into_any()
         }
     });
@@ -102,6 +105,7 @@ fn Sighted(
     id: LockId,
     answer: Result<Lock, Fault>,
     past: Loading<History>,
+    done: Loading<AuditPage>,
     #[prop(into)] on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -128,7 +132,9 @@ fn Sighted(
         exists.get(),
         known.with_untracked(|known| known.lock().cloned()),
     ) {
-        (true, Some(first)) => view! { <Shown id=id.clone() known first past on_ask /> }.into_any(),
+        (true, Some(first)) => {
+            view! { <Shown id=id.clone() known first past done on_ask /> }.into_any()
+        }
         (true | false, _) => {
             let fault = move || {
                 known.with(|known| match known {
@@ -145,7 +151,7 @@ fn Sighted(
                 <Heading id=id.clone() lock=None ended=Signal::stored(None) />
                 {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
                 {may_have_been
-                    .then(|| view! { <div class="mt-4"><LockHistory id=id.clone() asked=past /></div> }.into_any())}
+                    .then(|| view! { <div class="mt-4 flex flex-col gap-4"><LockHistory id=id.clone() asked=past /> <LockAudit id=id.clone() asked=done /></div> }.into_any())}
             }
             .into_any()
         }
@@ -178,6 +184,7 @@ fn Shown(
     known: Memo<Known>,
     first: Lock,
     past: Loading<History>,
+    done: Loading<AuditPage>,
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -224,7 +231,8 @@ fn Shown(
                 <div class=move || if ended.read().is_some() { "grayscale" } else { "" }>
                     <NodeMatrix lock group />
                 </div>
-                <LockHistory id asked=past />
+                <LockHistory id=id.clone() asked=past />
+                <LockAudit id asked=done />
                 <SampleBox lock group />
                 <ScriptBox lock production />
             </div>

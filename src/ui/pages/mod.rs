@@ -1,5 +1,6 @@
 //! One file per route: fetch and arrange.
 
+pub mod audit;
 pub mod lock;
 pub mod locks;
 pub mod mine;

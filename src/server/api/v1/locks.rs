@@ -138,7 +138,8 @@ impl ListParams {
     }
 }
 
-fn one_of<T, const N: usize>(
+/// A word of the query, read as what it stands for.
+pub(super) fn one_of<T, const N: usize>(
     name: &str,
     text: Option<String>,
     read: fn(&str) -> Option<T>,

@@ -1,9 +1,11 @@
 //! Version 1 of the API: one file per noun.
 
 pub mod acts;
+pub mod audit;
 pub mod events;
 pub mod groups;
 pub mod locks;
 mod refusals;
 pub mod samples;
+mod sheet;
 pub mod waits;

@@ -1,0 +1,57 @@
+// Who did what: on the lock's own page, on the audit's page, and further back.
+import { expect, lockPath, open, take, test } from './fixtures';
+
+test('what was done to a lock is told with its reason, and found again', async ({ page, lab }) => {
+  const nodes = await lab.nodes(3);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:<b>stuck</b>', 'a'.repeat(32));
+  await open(page, console, lockPath('orders', 'lock:<b>stuck</b>'));
+  const done = page.getByRole('region', { name: 'Done from here' });
+  await expect(done).toContainText('Nothing was done to it through this console.');
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  await page.getByLabel('Reason').fill('web-2 <i>is dead</i>');
+  await page.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(page.getByRole('list', { name: 'What happened on each node' }).getByRole('listitem')).toHaveCount(3);
+  await page.keyboard.press('Escape');
+  await expect(done).toContainText('force release by local operator');
+  await expect(done).toContainText('web-2 <i>is dead</i>');
+
+  await done.getByRole('link', { name: 'All acts on this lock' }).click();
+  await expect(page.getByRole('heading', { name: 'Who did what' })).toBeVisible();
+  const row = page.getByRole('row').filter({ hasText: 'force release' });
+  await expect(row).toContainText('lock:<b>stuck</b>');
+  await expect(row).toContainText('web-2 <i>is dead</i>');
+  await row.getByText('More').click();
+  await expect(row.getByRole('list', { name: 'What happened on each node' }).getByRole('listitem')).toHaveText([
+    /a\s*released/,
+    /b\s*released/,
+    /c\s*released/,
+  ]);
+});
+
+test('filters stand in the address, older acts are a page away, and all of it is a file', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  const post = (key: string, ttl: number) =>
+    fetch(`${console.url}/api/v1/groups/orders/locks/${key}/acquire`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ttl_ms: ttl }),
+    });
+  for (let n = 0; n < 104; n++) await post(`n${n}`, 60_000);
+  await post('too-short', 1);
+  await open(page, console, '/audit');
+  const rows = page.getByRole('table').getByRole('row');
+  await expect(rows).toHaveCount(101);
+  await page.getByRole('link', { name: 'Older' }).click();
+  await expect(rows).toHaveCount(6);
+  await page.getByRole('link', { name: 'The latest' }).click();
+  await page.getByLabel('End').selectOption('refused');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await expect(page).toHaveURL(/\/audit\?.*end=refused/);
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText('too-short');
+  const file = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Export as a sheet (CSV)' }).click();
+  expect((await file).suggestedFilename()).toBe('audit.csv');
+});

@@ -1,0 +1,303 @@
+//! The log that lines are added to: one writer at a time, also among several programs; full files make room for new ones.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::chain::Head;
+use super::tail::Tail;
+use super::volumes::Volumes;
+
+/// What the line about an act's end takes beyond the one about its beginning, as a rule.
+const END: u64 = 4 * 1024;
+/// What is kept free beside that.
+const SPARE: u64 = 64 * 1024;
+/// So many lines about refused acts wait to be written, at most: clients choose how many there are.
+const MOST_LATE: usize = 10_000;
+
+/// So long everything else here may wait for a line to be written; others need a hundredth of it for theirs.
+const A_MOMENT: Duration = Duration::from_millis(2);
+
+/// Why a line was not written.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Another program writes at this moment.
+    Busy,
+    /// It cannot be written, in words.
+    Broken(String),
+}
+
+/// The files, and what is still to be written to them.
+pub struct Log {
+    volumes: Volumes,
+    largest: u64,
+    /// Locked while we write.
+    lock: Option<File>,
+    /// Locked while we live.
+    alive: Option<File>,
+    run: String,
+    tail: Option<Tail>,
+    /// Ends of acts that could not be written when they ended.
+    late: VecDeque<Vec<u8>>,
+    /// The acts that are in progress, and the bytes that their ends were promised.
+    open: HashSet<u64>,
+    promised: u64,
+    /// Why what was written is not on disk.
+    unsynced: Option<String>,
+    /// Full files that are to be brought to disk.
+    filled: Vec<Arc<File>>,
+}
+
+/// Room for the end of an act.
+#[derive(Debug)]
+pub struct Promise {
+    act: u64,
+    bytes: u64,
+}
+
+/// What is to be brought to disk.
+pub struct Unsynced {
+    /// The files.
+    pub files: Vec<Arc<File>>,
+    /// A file became full: another has its name.
+    pub is_another: bool,
+}
+
+impl Log {
+    /// Nothing is opened yet. A file larger than `largest` bytes is full.
+    pub fn new(volumes: Volumes, run: String, largest: u64) -> Self {
+        Self {
+            volumes,
+            largest,
+            lock: None,
+            alive: None,
+            run,
+            tail: None,
+            late: VecDeque::new(),
+            open: HashSet::new(),
+            promised: 0,
+            unsynced: None,
+            filled: Vec::new(),
+        }
+    }
+
+    /// Writes that an act begins, if its end will find room as well.
+    pub fn begin(&mut self, act: u64, body: &[u8]) -> Result<Promise, Trouble> {
+        if let Some(why) = &self.unsynced {
+            return Err(Trouble::Broken(why.clone()));
+        }
+        let length = body.len() as u64;
+        let bytes = length + END;
+        let needed = length + bytes + self.promised + SPARE;
+        self.with_the_lock(|log| {
+            log.write_late()?;
+            log.make_room_for(length)?;
+            log.tail()?.reserve(needed)?;
+            log.tail()?.write(body)
+        })?;
+        self.open.insert(act);
+        self.promised += bytes;
+        Ok(Promise { act, bytes })
+    }
+
+    /// Writes something that was not begun; later, if it cannot be written now.
+    pub fn tell(&mut self, body: Vec<u8>) -> Result<(), Trouble> {
+        if self.late.len() >= MOST_LATE {
+            let why = "refused acts are not written down any more until it can be written again";
+            return Err(Trouble::Broken(why.to_owned()));
+        }
+        self.late.push_back(body);
+        self.settle_within(A_MOMENT)
+    }
+
+    /// Writes how an act ended; later, if it cannot be written now.
+    pub fn end(&mut self, promise: &Promise, body: Vec<u8>) -> Result<(), Trouble> {
+        self.open.remove(&promise.act);
+        self.promised = self.promised.saturating_sub(promise.bytes);
+        self.late.push_back(body);
+        self.settle_within(A_MOMENT)
+    }
+
+    /// Writes what is late; waits for so long where somebody else writes.
+    pub fn settle_within(&mut self, longest: Duration) -> Result<(), Trouble> {
+        let end = Instant::now() + longest;
+        loop {
+            match self.settle() {
+                Err(Trouble::Busy) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_micros(20));
+                }
+                settled => return settled,
+            }
+        }
+    }
+
+    /// Writes what is late.
+    pub fn settle(&mut self) -> Result<(), Trouble> {
+        if self.late.is_empty() {
+            return Ok(());
+        }
+        self.with_the_lock(Self::write_late)
+    }
+
+    /// Whether everything that ended is written.
+    pub fn is_settled(&self) -> bool {
+        self.late.is_empty()
+    }
+
+    /// The acts that are in progress.
+    pub fn open(&self) -> &HashSet<u64> {
+        &self.open
+    }
+
+    /// What was written since the last time.
+    pub fn unsynced(&mut self) -> Unsynced {
+        let is_another = !self.filled.is_empty();
+        let mut files = std::mem::take(&mut self.filled);
+        files.extend(self.tail.as_ref().map(Tail::file));
+        Unsynced { files, is_another }
+    }
+
+    /// How bringing it to disk went. Until it goes well again, nothing is begun.
+    pub fn synced(&mut self, how: Result<(), String>) {
+        self.unsynced = how.err();
+    }
+
+    /// Takes our mark away: nothing of ours is open any more.
+    pub fn leave(&mut self) {
+        if self.late.is_empty() && self.open.is_empty() && self.alive.take().is_some() {
+            // Whoever looks for programs that were killed takes it away, if we cannot.
+            let _left_there = fs::remove_file(self.volumes.run(&self.run));
+        }
+    }
+
+    fn tail(&mut self) -> io::Result<&mut Tail> {
+        self.tail
+            .as_mut()
+            .ok_or_else(|| io::Error::other("not open"))
+    }
+
+    fn write_late(&mut self) -> io::Result<()> {
+        while let Some(body) = self.late.front() {
+            let length = body.len() as u64;
+            self.make_room_for(length)?;
+            if let (Some(tail), Some(body)) = (&mut self.tail, self.late.front()) {
+                tail.write(body)?;
+            }
+            self.late.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Does it while nobody else writes.
+    fn with_the_lock(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> Result<(), Trouble> {
+        let done = self.opened().and_then(|()| {
+            let lock = self.lock.as_ref().expect("it was opened");
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(why)) => return Err(why),
+            }
+            let done = self.catch_up().and_then(|()| write(self));
+            if let Some(lock) = &self.lock {
+                lock.unlock()?;
+            }
+            done.map(Some)
+        });
+        match done {
+            Ok(Some(())) => Ok(()),
+            Ok(None) => Err(Trouble::Busy),
+            Err(why) => {
+                // Whatever it was, the next one looks afresh.
+                self.lock = None;
+                let path = self.volumes.current().display();
+                Err(Trouble::Broken(format!("{path}: {why}")))
+            }
+        }
+    }
+
+    /// Opens what is to be locked, and leaves our mark.
+    fn opened(&mut self) -> io::Result<()> {
+        if self.lock.is_some() && self.alive.is_some() {
+            return Ok(());
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.volumes.folder())?;
+        if self.alive.is_none() {
+            self.alive = Some(mark(&self.volumes.run(&self.run))?);
+        }
+        self.lock = Some(open_to_lock(&self.volumes.lock())?);
+        Ok(())
+    }
+
+    /// Sees what others wrote since.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let known = match (&self.tail, fs::metadata(self.volumes.current())) {
+            (Some(tail), Ok(meta)) if tail.is_up_to_date(&meta) => return Ok(()),
+            (Some(tail), Ok(_)) => Some(tail.head().clone()),
+            (Some(tail), Err(why)) if why.kind() == io::ErrorKind::NotFound => {
+                Some(tail.head().clone())
+            }
+            (_, Err(why)) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            (None, Ok(_) | Err(_)) | (Some(_), Err(_)) => None,
+        };
+        self.open_tail(known)
+    }
+
+    fn open_tail(&mut self, known: Option<Head>) -> io::Result<()> {
+        let before = self.tail.take().map(|tail| tail.file());
+        self.tail = Some(Tail::open(&self.volumes, known)?);
+        self.filled.extend(before);
+        Ok(())
+    }
+
+    /// A file that is full gets another name, and a new one takes its place. The chain goes on.
+    fn make_room_for(&mut self, bytes: u64) -> io::Result<()> {
+        let largest = self.largest;
+        let tail = self.tail()?;
+        if tail.size() == 0 || tail.size() + bytes <= largest {
+            return Ok(());
+        }
+        let head = tail.head().clone();
+        let full = self.volumes.full(head.number);
+        if full.exists() {
+            return Err(io::Error::other(format!(
+                "{} is there already: two audits have the same name",
+                full.display()
+            )));
+        }
+        // Gives back what was set aside and not needed.
+        let (size, file) = (self.tail()?.size(), self.tail()?.file());
+        let _not_everywhere = file.set_len(size);
+        fs::rename(self.volumes.current(), full)?;
+        self.open_tail(Some(head))
+    }
+}
+
+/// Our mark. Whoever tidies up may take a fresh one for an old one: then it is made once more.
+fn mark(path: &Path) -> io::Result<File> {
+    loop {
+        let mark = open_to_lock(path)?;
+        mark.lock()?;
+        match fs::metadata(path) {
+            Ok(there) if there.ino() == mark.metadata()?.ino() => return Ok(mark),
+            Ok(_) => {}
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options.open(path)
+}

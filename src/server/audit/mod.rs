@@ -1,0 +1,264 @@
+//! Who did what to which lock, why, and how it ended: written before the act, completed after it. No audit, no act.
+//!
+//! Lines in a file, each with the hash of the one before (`chain`); several programs may write to one file (`log`). What a
+//! killed program had written is there; what a crashed machine had written is there but for the last 100 ms, and all of what
+//! takes a lock from somebody else is (`syncing`).
+
+mod asked;
+mod backwards;
+mod chain;
+mod line;
+mod log;
+mod runs;
+mod search;
+mod syncing;
+mod tail;
+mod unended;
+mod verify;
+mod volumes;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, Weak};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+pub use asked::{Asked, By, End};
+pub use search::Search;
+pub use verify::{Finding, Verified, verify};
+
+use crate::domain::{ActKind, Audited, Fault, Timestamp};
+use crate::server::clock::Clock;
+use crate::server::config::AuditConfig;
+use log::{Log, Promise, Trouble};
+use syncing::Shelf;
+use volumes::Volumes;
+
+/// How long another program may keep us from writing.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Where acts are written down. Cheap to clone.
+#[derive(Clone)]
+pub struct Audit(Option<Arc<Book>>);
+
+/// An audit that is on.
+struct Book {
+    me: Weak<Book>,
+    shelf: Arc<Shelf>,
+    /// Owners' own acts are done where they cannot be written down.
+    is_lenient: bool,
+    clock: Clock,
+    /// What tells our acts from those of other programs.
+    run: String,
+    last_act: AtomicU64,
+    is_in_trouble: AtomicBool,
+}
+
+/// An act that was begun. Dropped without an end, it says that nobody saw how it ended.
+pub struct OpenAct<'a> {
+    written: Option<Written>,
+    asked: Asked<'a>,
+    began_at: Timestamp,
+}
+
+/// Where the beginning of an act was written.
+struct Written {
+    book: Arc<Book>,
+    id: String,
+    promise: Promise,
+}
+
+impl Audit {
+    /// As the configuration says. Nothing is opened before there is something to write.
+    pub fn new(config: &AuditConfig, clock: Clock) -> Self {
+        let Some(path) = config.path() else {
+            return Self::off();
+        };
+        let volumes = Volumes::at(path);
+        let run = runs::new();
+        let log = Log::new(volumes.clone(), run.clone(), config.largest);
+        Self(Some(Arc::new_cyclic(|me| Book {
+            me: Weak::clone(me),
+            shelf: Shelf::new(log, volumes, config.keep),
+            is_lenient: config.is_lenient,
+            clock,
+            run,
+            last_act: AtomicU64::new(0),
+            is_in_trouble: AtomicBool::new(false),
+        })))
+    }
+
+    /// Nothing is written down.
+    pub fn off() -> Self {
+        Self(None)
+    }
+
+    /// The file that is written.
+    pub fn path(&self) -> Option<PathBuf> {
+        let book = self.0.as_ref()?;
+        Some(book.shelf.volumes.current().to_owned())
+    }
+
+    /// Before an act: writes that it begins, or refuses it. What is done to somebody else's lock is on disk when this returns.
+    pub async fn begin<'a>(&self, asked: Asked<'a>) -> Result<OpenAct<'a>, Fault> {
+        let Some(book) = &self.0 else {
+            return Ok(OpenAct::unwritten(asked));
+        };
+        let began_at = book.clock.now();
+        match book.begin(&asked, began_at).await {
+            Ok(written) => Ok(OpenAct {
+                written: Some(written),
+                asked,
+                began_at,
+            }),
+            Err(why) if book.is_lenient && asked.act != ActKind::ForceRelease => {
+                tracing::debug!(act = asked.act.slug(), "not in the audit: {why}");
+                Ok(OpenAct::unwritten(asked))
+            }
+            Err(detail) => Err(Fault::AuditUnavailable { detail }),
+        }
+    }
+
+    /// Writes that an act was refused before anything was asked of a node. It is refused also where that cannot be written.
+    pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
+        self.tell(asked, &End::fault(fault));
+    }
+
+    /// Writes something that was over as soon as it began.
+    pub fn tell(&self, asked: &Asked<'_>, end: &End) {
+        if let Some(book) = &self.0 {
+            let now = book.clock.now();
+            let (_, id) = book.next_id();
+            let body = line::end(&id, asked, now, end, now);
+            let told = book.log().tell(body);
+            book.told(told);
+        }
+    }
+
+    /// Writes how an act of a program that is no more ended, as far as that can be told.
+    fn close(&self, act: &Audited, end: &End) {
+        if let Some(book) = &self.0 {
+            let asked = Asked::again(act);
+            let body = line::end(&act.id, &asked, act.began_at, end, book.clock.now());
+            let told = book.log().tell(body);
+            book.told(told);
+        }
+    }
+}
+
+impl Book {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.shelf.log()
+    }
+
+    fn next_id(&self) -> (u64, String) {
+        let act = self.last_act.fetch_add(1, Ordering::Relaxed) + 1;
+        (act, runs::id(&self.run, act))
+    }
+
+    async fn begin(&self, asked: &Asked<'_>, at: Timestamp) -> Result<Written, String> {
+        let (act, id) = self.next_id();
+        let body = line::begin(&id, asked, at);
+        let deadline = Instant::now() + LONGEST_WAIT;
+        let promise = loop {
+            let begun = self.log().begin(act, &body);
+            match begun {
+                Ok(promise) => break promise,
+                Err(Trouble::Busy) if Instant::now() < deadline => {
+                    sleep(Duration::from_millis(1)).await;
+                }
+                Err(trouble) => return Err(self.trouble(trouble)),
+            }
+        };
+        let written = Written {
+            book: self.me.upgrade().expect("it is borrowed"),
+            id,
+            promise,
+        };
+        if asked.act == ActKind::ForceRelease {
+            if let Err(why) = self.shelf.now().await {
+                let fault = Fault::AuditUnavailable {
+                    detail: why.clone(),
+                };
+                written.end(asked, at, &End::fault(&fault));
+                return Err(self.trouble(Trouble::Broken(why)));
+            }
+        } else {
+            self.shelf.soon();
+        }
+        if self.is_in_trouble.swap(false, Ordering::Relaxed) {
+            tracing::info!("the audit can be written again");
+        }
+        Ok(written)
+    }
+
+    /// Says it in the log once, until it goes well again.
+    fn trouble(&self, trouble: Trouble) -> String {
+        let why = match trouble {
+            Trouble::Busy => format!(
+                "{}: another program keeps it locked",
+                self.shelf.volumes.lock().display()
+            ),
+            Trouble::Broken(why) => why,
+        };
+        if !self.is_in_trouble.swap(true, Ordering::Relaxed) {
+            tracing::error!("acts are refused, for the audit cannot be written: {why}");
+        }
+        why
+    }
+
+    /// What is to be brought to disk, and said where it cannot be written now.
+    fn told(&self, told: Result<(), Trouble>) {
+        match told {
+            Ok(()) | Err(Trouble::Busy) => {}
+            Err(trouble @ Trouble::Broken(_)) => drop(self.trouble(trouble)),
+        }
+        self.shelf.soon();
+    }
+}
+
+impl Drop for Book {
+    fn drop(&mut self) {
+        let mut log = self.log();
+        if log.settle_within(LONGEST_WAIT).is_err() {
+            tracing::error!("the end of an act could not be written to the audit");
+        }
+        log.leave();
+    }
+}
+
+impl Written {
+    fn end(&self, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
+        let body = line::end(&self.id, asked, began_at, end, self.book.clock.now());
+        let ended = self.book.log().end(&self.promise, body);
+        self.book.told(ended);
+    }
+}
+
+impl<'a> OpenAct<'a> {
+    fn unwritten(asked: Asked<'a>) -> Self {
+        Self {
+            written: None,
+            asked,
+            began_at: Timestamp::from_millis(0),
+        }
+    }
+
+    /// Writes how it ended.
+    pub fn end(mut self, end: &End) {
+        if let Some(written) = self.written.take() {
+            written.end(&self.asked, self.began_at, end);
+        }
+    }
+}
+
+impl Drop for OpenAct<'_> {
+    fn drop(&mut self) {
+        if let Some(written) = self.written.take() {
+            let why = "nobody waited for its end: the client hung up, or the console was stopped";
+            let end = End::unknown(why.to_owned(), Vec::new());
+            written.end(&self.asked, self.began_at, &end);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which program an act was done by, and whether it still lives: each holds its mark locked for as long as it does.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::time::SystemTime;
+
+use super::volumes::Volumes;
+
+/// The name of a program that begins now.
+pub fn new() -> String {
+    format!("{:012x}", rand::random::<u64>() >> 16)
+}
+
+/// What an act is called.
+pub fn id(run: &str, act: u64) -> String {
+    format!("{run}-{act}")
+}
+
+/// The program and the number of an act.
+pub fn parts(id: &str) -> Option<(&str, u64)> {
+    let (run, act) = id.rsplit_once('-')?;
+    Some((run, act.parse().ok()?))
+}
+
+/// Whether a program still lives.
+pub fn is_alive(volumes: &Volumes, run: &str) -> io::Result<bool> {
+    Ok(match open(volumes, run)? {
+        Some(mark) => matches!(mark.try_lock(), Err(TryLockError::WouldBlock)),
+        None => false,
+    })
+}
+
+/// A program that left its mark and is no more. Nobody else takes care of it while this lives.
+pub struct Dead {
+    /// Its name.
+    pub run: String,
+    /// When it began.
+    pub since: SystemTime,
+    volumes: Volumes,
+    _mark: File,
+}
+
+impl Dead {
+    /// Every program that is no more.
+    pub fn all(volumes: &Volumes) -> io::Result<Vec<Self>> {
+        let mut dead = Vec::new();
+        for run in volumes.all_runs()? {
+            let Some(mark) = open(volumes, &run)? else {
+                continue;
+            };
+            match mark.try_lock() {
+                Ok(()) => dead.push(Self {
+                    since: mark.metadata()?.modified()?,
+                    run,
+                    volumes: volumes.clone(),
+                    _mark: mark,
+                }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(why)) => return Err(why),
+            }
+        }
+        Ok(dead)
+    }
+
+    /// All of its acts have an end: its mark is taken away.
+    pub fn bury(self) -> io::Result<()> {
+        fs::remove_file(self.volumes.run(&self.run))
+    }
+}
+
+fn open(volumes: &Volumes, run: &str) -> io::Result<Option<File>> {
+    match OpenOptions::new().write(true).open(volumes.run(run)) {
+        Ok(mark) => Ok(Some(mark)),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(why),
+    }
+}

@@ -1,0 +1,110 @@
+//! What the audit is narrowed to. A real form: it works before the page has woken up, and without JavaScript.
+
+use leptos::prelude::*;
+
+use crate::domain::{ActEnd, ActKind, AuditFilter, GroupView, Timestamp};
+use crate::ui::audit_query::AuditQuery;
+use crate::ui::kit::{Link, field::CONTROL};
+use crate::ui::live::Live;
+use crate::ui::{format, paths};
+
+/// Search, kind of act, end, group, person and time.
+#[component]
+pub fn AuditFilterForm(
+    /// What is shown now.
+    query: AuditQuery,
+) -> impl IntoView {
+    let live = Live::expect();
+    let filter = query.filter;
+    // Drawn once: what somebody types must not be drawn over when a node goes down.
+    let groups = untrack(|| {
+        live.with_groups(|groups| {
+            let name = |group: &GroupView| (group.name.clone(), group.name.clone());
+            groups.iter().map(name).collect::<Vec<_>>()
+        })
+    });
+    let acts = ActKind::ALL.map(|kind| (kind.slug().to_owned(), words(kind.slug())));
+    let ends = ActEnd::ALL.map(|end| (end.slug().to_owned(), words(end.slug())));
+    let minutes =
+        |moment: Option<Timestamp>| moment.map(|moment| moment.to_string()[..16].to_owned());
+    let of_lock = filter.key.as_ref().map(|key| {
+        let name = format::shorten(&format::visible(&key.text()), 48);
+        let encoded = key.encoded();
+        view! {
+            <input type="hidden" name="key_encoded" value=encoded />
+            <span>"Only of the lock " <bdi class="font-mono">{name}</bdi></span>
+        }
+        .into_any()
+    });
+    let is_narrowed = filter != AuditFilter::default();
+    view! {
+        <form action=paths::AUDIT method="get" role="search" class="mb-4 flex flex-wrap items-end gap-2">
+            <label class="flex min-w-52 max-w-md grow flex-col gap-1 text-xs text-muted">
+                "Lock, owner, reason, request or name"
+                <input type="search" name="q" class=CONTROL value=filter.text autocomplete="off" spellcheck="false" />
+            </label>
+            <Choice name="act" label="Act" any="Every act" options=acts.to_vec() chosen=filter.act.map(|act| act.slug().to_owned()) />
+            <Choice name="end" label="End" any="Every end" options=ends.to_vec() chosen=filter.end.map(|end| end.slug().to_owned()) />
+            <Choice name="group" label="Group" any="All groups" options=groups chosen=filter.group />
+            <label class="flex flex-col gap-1 text-xs text-muted">
+                "Who"
+                <input name="who" class=CONTROL value=filter.who autocomplete="off" spellcheck="false" />
+            </label>
+            <label class="flex flex-col gap-1 text-xs text-muted">
+                "From (UTC)"
+                <input type="datetime-local" name="from" class=CONTROL value=minutes(filter.from) />
+            </label>
+            <label class="flex flex-col gap-1 text-xs text-muted">
+                "Until (UTC)"
+                <input type="datetime-local" name="until" class=CONTROL value=minutes(filter.until) />
+            </label>
+            {of_lock}
+            <button type="submit" class="h-9 rounded-md bg-accent px-3 font-medium text-on-accent">
+                "Show"
+            </button>
+            {is_narrowed
+                .then(|| {
+                    view! {
+                        <Link href=paths::AUDIT.to_owned() class="inline-flex h-9 items-center underline underline-offset-2">
+                            "Everything"
+                        </Link>
+                    }
+                        .into_any()
+                })}
+        </form>
+    }
+}
+
+#[component]
+fn Choice(
+    name: &'static str,
+    label: &'static str,
+    any: &'static str,
+    options: Vec<(String, String)>,
+    chosen: Option<String>,
+) -> impl IntoView {
+    let option = |(slug, words): (String, String)| {
+        let is_chosen = chosen.as_ref() == Some(&slug);
+        view! {
+            <option value=slug selected=is_chosen>
+                {words}
+            </option>
+        }
+        .into_any()
+    };
+    view! {
+        <label class="flex flex-col gap-1 text-xs text-muted">
+            {label} <select name=name class=CONTROL>
+                <option value="" selected=chosen.is_none()>
+                    {any}
+                </option>
+                {options.into_iter().map(option).collect_view()}
+            </select>
+        </label>
+    }
+}
+
+/// `force-release` as people say it.
+pub fn words(slug: &str) -> String {
+    slug.replace('-', " ")
+}

@@ -1,0 +1,112 @@
+//! `/audit`: who did what to which lock, why, and how it ended.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_location;
+
+use crate::domain::AuditPage as Told;
+use crate::ui::audit_query::AuditQuery;
+use crate::ui::components::audit_filter::AuditFilterForm;
+use crate::ui::components::audit_table::AuditTable;
+use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::kit::{Banner, Empty, Icon, Link, Sign, Tone};
+use crate::ui::{calls, format};
+
+/// The audit.
+#[component]
+pub fn AuditPage() -> impl IntoView {
+    let location = use_location();
+    let shown = move || {
+        let query = AuditQuery::parse(&location.search.read());
+        view! { <Part query /> }.into_any()
+    };
+    view! {
+        <Title text="Audit · Lockkeeper" />
+        <h1 class="mb-4 text-xl font-semibold">"Who did what"</h1>
+        {move || shown()}
+    }
+}
+
+#[component]
+fn Part(query: AuditQuery) -> impl IntoView {
+    let search = query.search();
+    let asked = Loading::new(move || calls::audit(search.clone()));
+    let show = {
+        let query = query.clone();
+        Callback::new(move |page: Told| view! { <Shown page query=query.clone() /> }.into_any())
+    };
+    view! {
+        <OnBoard>
+            <AuditFilterForm query=query.clone() />
+            <Loaded loading=asked show />
+        </OnBoard>
+    }
+}
+
+#[component]
+fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
+    const LINK: &str = "inline-flex h-8 items-center gap-1 rounded-md border border-line px-2.5 hover:border-line-strong";
+    let is_first = query.cursor.is_none();
+    let newest = query.from_cursor(None).path();
+    let older = page
+        .next_cursor
+        .map(|cursor| query.from_cursor(Some(cursor)).path());
+    let read_at = format!("Read at {}.", format::time_of_day(page.read_at));
+    let acts = if page.acts.is_empty() {
+        view! {
+            <Empty title="Nothing was done that fits">
+                <p>
+                    "Acts through this console, its API and its command line are written down here, and those that were refused. What other programs do to locks is not."
+                </p>
+            </Empty>
+        }
+        .into_any()
+    } else {
+        view! { <AuditTable acts=page.acts /> }.into_any()
+    };
+    view! {
+        {acts}
+        {page
+            .is_cut
+            .then(|| {
+                view! {
+                    <div class="mt-3">
+                        <Banner tone=Tone::Unsure>
+                            <p>"There was no time to search all of it: go on with the older ones."</p>
+                        </Banner>
+                    </div>
+                }
+                    .into_any()
+            })}
+        <p class="mt-4 flex flex-wrap items-center gap-3">
+            {(!is_first)
+                .then(|| {
+                    view! {
+                        <Link href=newest class=LINK>
+                            <Icon sign=Sign::ArrowLeft />
+                            "The latest"
+                        </Link>
+                    }
+                        .into_any()
+                })}
+            {older
+                .map(|older| {
+                    view! {
+                        <Link href=older class=LINK>
+                            "Older"
+                        </Link>
+                    }
+                        .into_any()
+                })}
+            <span class="text-xs text-muted">{read_at}</span>
+            <span class="ms-auto flex gap-3 text-xs">
+                <a href=query.export("csv") rel="external" class="underline underline-offset-2">
+                    "Export as a sheet (CSV)"
+                </a>
+                <a href=query.export("jsonl") rel="external" class="underline underline-offset-2">
+                    "Export as JSON lines"
+                </a>
+            </span>
+        </p>
+    }
+}
