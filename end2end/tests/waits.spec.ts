@@ -31,3 +31,26 @@ test('a deadlock shows up, and goes away when one gives up', async ({ page, lab 
   await tree.getByRole('link', { name: 'lock:a' }).first().click();
   await expect(page.getByRole('region', { name: 'History' })).toContainText('6d1f5a0e thread 1');
 });
+
+test('a search shows the chains it is about, and stays in the address', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes: [node] });
+  await hasAndWants(node, 1, 'lock:a', 'lock:b');
+  await hasAndWants(node, 2, 'lock:b', 'lock:nobody');
+  await hasAndWants(node, 3, 'lock:other', 'lock:last');
+  await node.redis.hset('lock:last', '6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:4', 1);
+  await node.redis.pexpire('lock:last', 600_000);
+  await open(page, console, '/waits');
+  const tree = page.getByRole('list', { name: 'Locks that block others' });
+  await expect(tree.getByRole('link', { name: 'lock:last' }).first()).toBeVisible({ timeout: 15_000 });
+  await page.getByRole('searchbox').fill('thread 1');
+  await expect(page).toHaveURL(/q=thread%201/);
+  await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
+  await expect(tree.getByRole('link', { name: 'lock:last' })).toHaveCount(0);
+  await page.reload();
+  await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
+  await page.getByRole('searchbox').fill('no such thing');
+  await expect(page.getByRole('heading', { name: 'Nothing found' })).toBeVisible();
+  await page.getByRole('link', { name: 'Show all' }).click();
+  await expect(tree.getByRole('link', { name: 'lock:last' }).first()).toBeVisible();
+});

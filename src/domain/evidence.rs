@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {
     /// `api-attempts`: tries through this console that found it taken. `queue`: so many stand in line. `subscribers`: so many
-    /// Redisson instances have themselves told of a release. `idle-touch`: seconds in which somebody else touched the key, at
-    /// least. `monitor-sample`: tries that failed while a sample was taken.
+    /// Redisson instances have themselves told of a release. `blocked`: at most so many block on the list that is pushed to when
+    /// the lock is released; the server does not say on which keys its clients block. `idle-touch`: seconds in which somebody
+    /// else touched the key, at least. `monitor-sample`: tries that failed while a sample was taken.
     pub kind: String,
     /// The figure.
     pub value: u64,
@@ -35,6 +36,7 @@ impl Evidence {
             "idle-touch" => format!("contended {value} of {seconds} s watched"),
             "queue" => format!("queue of {value}"),
             "subscribers" => format!("{value} subscriber{s}"),
+            "blocked" => format!("up to {value} blocked"),
             "api-attempts" => format!("{value} failed attempt{s} here in the last {seconds} s"),
             "monitor-sample" => format!("{value} failed attempt{s} in {seconds} s"),
             other => format!("{other}: {value}"),
@@ -45,7 +47,7 @@ impl Evidence {
     pub fn sentence(&self) -> String {
         let figure = self.figure();
         match self.kind.as_str() {
-            "queue" | "subscribers" => figure,
+            "queue" | "subscribers" | "blocked" => figure,
             kind => format!("{figure} · {kind}"),
         }
     }
@@ -72,6 +74,7 @@ mod tests {
             ),
             ("queue", 3, 0, "queue of 3"),
             ("subscribers", 1, 0, "1 subscriber"),
+            ("blocked", 2, 0, "up to 2 blocked"),
             (
                 "api-attempts",
                 4,

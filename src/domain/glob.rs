@@ -39,6 +39,18 @@ pub fn any_matches(patterns: &[String], name: &[u8]) -> bool {
         .any(|pattern| matches(pattern.as_bytes(), name))
 }
 
+/// The pattern that matches this name and no other.
+pub fn literal(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for sign in name.chars() {
+        if matches!(sign, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(sign);
+    }
+    pattern
+}
+
 /// The pattern behind its first element, if that element matches `byte`.
 fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {

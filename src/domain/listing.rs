@@ -73,7 +73,7 @@ impl Filter {
 }
 
 /// Whether the text contains the part, in any case. Most names are ASCII: nothing is copied for them.
-fn contains(text: &str, part: &str) -> bool {
+pub(super) fn contains(text: &str, part: &str) -> bool {
     if text.is_ascii() && part.is_ascii() {
         let (text, part) = (text.as_bytes(), part.as_bytes());
         return part.is_empty()

@@ -209,6 +209,21 @@ impl Lock {
         &self.id.key
     }
 
+    /// The same lock, known to be of another format than it looks like alone.
+    pub fn of_format(&self, format: Format) -> Self {
+        let mut lock = self.clone();
+        lock.format = format;
+        let of_nodes = lock
+            .nodes
+            .iter_mut()
+            .flat_map(|node| node.answer.owners_mut());
+        let owners = lock.owners.iter_mut().chain(&mut lock.owner);
+        owners
+            .chain(of_nodes)
+            .for_each(|owner| owner.format = format);
+        lock
+    }
+
     /// Whether the flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.flags.contains(&flag)

@@ -1,6 +1,7 @@
 //! What a lock is: types and rules. No I/O, no clock, no Leptos; compiled for server and browser alike.
 
 pub mod act;
+pub mod aftermath;
 pub mod audit;
 pub mod board;
 pub mod change;
@@ -29,6 +30,7 @@ pub mod window;
 mod wire;
 
 pub use act::{Mine, Released, SeenHold};
+pub use aftermath::Aftermath;
 pub use audit::{ActEnd, ActKind, AuditFilter, AuditPage, Audited};
 pub use board::{Board, Snapshot};
 pub use change::{Change, Ending};

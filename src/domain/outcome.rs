@@ -48,6 +48,15 @@ impl Answer {
         self.owner().into_iter().chain(others)
     }
 
+    /// The same, to be changed.
+    pub fn owners_mut(&mut self) -> impl Iterator<Item = &mut Owner> {
+        let (owner, others) = match self {
+            Self::Holds { owner, others, .. } => (Some(owner), others.as_mut_slice()),
+            Self::Absent | Self::Unreachable { .. } => (None, &mut [][..]),
+        };
+        owner.into_iter().chain(others)
+    }
+
     /// Whether the node shows this owner, whatever it says of it beyond that.
     pub fn shows(&self, owner: &Owner) -> bool {
         self.owners()
@@ -92,6 +101,8 @@ pub enum ActOutcome {
     Extended,
     /// It was there with the expected owner and is gone now.
     Released,
+    /// It is there with the expected owner: a release would take it from there. Nothing was touched.
+    Releasable,
     /// It was released once there, and its owner holds it still: it had entered more often.
     Holds {
         /// How often.
@@ -135,6 +146,7 @@ impl NodeAct {
             ActOutcome::Acquired
             | ActOutcome::Extended
             | ActOutcome::Released
+            | ActOutcome::Releasable
             | ActOutcome::Holds { .. }
             | ActOutcome::NotHeld
             | ActOutcome::AnotherHold

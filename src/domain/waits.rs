@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::listing::contains;
 use super::{Fingerprint, LockId, Owner, Timestamp};
 
 /// Where a waiter is seen.
@@ -101,6 +102,41 @@ impl Waits {
             self.note_below(lock, &mut below);
         }
         roots
+    }
+
+    /// The same with those pictures only in which the name of a lock, or the label or the beginning of the fingerprint of an owner
+    /// or a waiter has this text, and which are about this group: of a chain that matches nothing is left out.
+    pub fn narrowed(&self, group: Option<&str>, text: &str) -> Self {
+        let is_found = |label: Option<&str>, fingerprint: &Fingerprint| {
+            label.is_some_and(|label| contains(label, text))
+                || fingerprint.as_str().starts_with(&text.to_ascii_lowercase())
+        };
+        let matches = |lock: &WaitedFor| {
+            let mut owners = lock.owners.iter();
+            let mut waiters = lock.waiters.iter();
+            group.is_none_or(|group| group == lock.lock.group)
+                && (contains(&lock.lock.key.text(), text)
+                    || owners.any(|one| is_found(one.label.as_deref(), &one.fingerprint))
+                    || waiters.any(|one| is_found(one.label.as_deref(), &one.fingerprint)))
+        };
+        let mut shown = BTreeSet::new();
+        for root in self.roots() {
+            let mut chain = BTreeSet::new();
+            self.note_below(root, &mut chain);
+            let mut locks = chain.iter().filter_map(|id| self.lock(id));
+            if locks.any(matches) {
+                shown.append(&mut chain);
+            }
+        }
+        let locks = self.locks.iter();
+        Self {
+            locks: locks
+                .filter(|lock| shown.contains(&lock.lock))
+                .cloned()
+                .collect(),
+            unread: self.unread.clone(),
+            ..*self
+        }
     }
 
     /// The lock with this id, if somebody waits for it.

@@ -140,3 +140,35 @@ fn who_stands_in_the_queue_of_its_own_lock_waits_for_nobody() {
         [line("a", 0, 2, false)]
     );
 }
+
+#[test]
+fn a_search_shows_whole_chains_and_nothing_of_the_others() {
+    let waits = Waits {
+        locks: Waits::arrange(vec![
+            lock("a", 1, &[2, 3]),
+            lock("b", 2, &[4]),
+            lock("job:c", 7, &[8]),
+        ]),
+        observed_at: Timestamp::from_millis(0),
+        unread: vec!["orders/a".into()],
+        is_cut: true,
+    };
+    let shown = |group: Option<&str>, text: &str| {
+        let narrowed = waits.narrowed(group, text);
+        assert!(narrowed.is_cut && narrowed.unread == waits.unread);
+        let keys = narrowed.locks.iter();
+        let keys: Vec<_> = keys.map(|lock| lock.lock.key.text().into_owned()).collect();
+        keys.join(" ")
+    };
+    assert_eq!(shown(None, ""), "a job:c b");
+    assert_eq!(shown(None, "JOB"), "job:c");
+    assert_eq!(
+        shown(None, "0000000000000004"),
+        "a b",
+        "who waits for b waits below a"
+    );
+    assert_eq!(shown(None, "0000000000000007"), "job:c");
+    assert_eq!(shown(Some("orders"), "b"), "a job:c b");
+    assert_eq!(shown(Some("other"), ""), "");
+    assert_eq!(shown(None, "nothing"), "");
+}

@@ -164,6 +164,7 @@ impl TryFrom<NodeShape> for NodeAct {
             "acquired" => ActOutcome::Acquired,
             "extended" => ActOutcome::Extended,
             "released" => ActOutcome::Released,
+            "releasable" => ActOutcome::Releasable,
             "holds" => ActOutcome::Holds {
                 holds: shape
                     .holds

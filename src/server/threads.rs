@@ -52,8 +52,7 @@ impl ActsThread {
 #[derive(Clone)]
 pub struct Door {
     state: AppState,
-    router: Router,
-    others: Handle,
+    elsewhere: Elsewhere,
 }
 
 impl Door {
@@ -61,16 +60,28 @@ impl Door {
     pub fn new(state: AppState, router: Router, others: Handle) -> Self {
         Self {
             state,
-            router,
-            others,
+            elsewhere: Elsewhere { router, others },
         }
     }
 
     /// Answers a request.
     pub async fn answer(self, request: Request) -> Response {
-        if let Some(act) = Act::of(&request) {
-            return act.answer(request, self.state).await;
+        match Act::of(&request) {
+            Some(act) => act.answer(request, self.state).await,
+            None => self.elsewhere.answer(request).await,
         }
+    }
+}
+
+/// What is served on the other runtime.
+#[derive(Clone)]
+struct Elsewhere {
+    router: Router,
+    others: Handle,
+}
+
+impl Elsewhere {
+    async fn answer(self, request: Request) -> Response {
         let answering = self.others.spawn(self.router.clone().call(request));
         match AbortOnDropHandle::new(answering).await {
             Ok(Ok(answer)) => answer.map(|body| self.made_there(body)),
@@ -100,5 +111,59 @@ impl Door {
             }
         });
         Body::from_stream(chunks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::routing::get;
+    use futures::TryStreamExt as _;
+    use tower::{ServiceBuilder, ServiceExt as _};
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    fn asked_for(path: &str) -> Request {
+        Request::get(path).body(Body::empty()).unwrap()
+    }
+
+    fn breaks_off() -> Body {
+        let chunks = stream::iter(0..2).map(|n| match n {
+            0 => Ok::<_, Infallible>("some"),
+            _ => panic!("in the middle of a page (this one is meant to)"),
+        });
+        Body::from_stream(chunks)
+    }
+
+    #[tokio::test]
+    async fn a_panic_over_there_is_answered_here_and_ends_nothing_else() {
+        let broken = || async { panic!("while a page is made (this one is meant to)") };
+        let router = Router::new()
+            .route("/broken", get(|| async move { broken().await }))
+            .route("/half", get(|| async { breaks_off() }))
+            .route("/whole", get(|| async { "whole" }));
+        let elsewhere = Elsewhere {
+            router,
+            others: Handle::current(),
+        };
+        let service = ServiceBuilder::new()
+            .layer(CatchPanicLayer::new())
+            .service_fn(move |request| {
+                let elsewhere = elsewhere.clone();
+                async move { Ok::<_, Infallible>(elsewhere.answer(request).await) }
+            });
+        let answer = async |path| service.clone().oneshot(asked_for(path)).await.unwrap();
+        let broken = answer("/broken").await;
+        assert_eq!(broken.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let half = answer("/half").await;
+        assert_eq!(half.status(), StatusCode::OK);
+        let mut chunks = Body::new(half.into_body()).into_data_stream();
+        assert_eq!(chunks.try_next().await.unwrap().unwrap(), "some");
+        assert!(chunks.try_next().await.is_err(), "it must not seem whole");
+        let whole = answer("/whole").await;
+        let whole = axum::body::to_bytes(Body::new(whole.into_body()), 100).await;
+        assert_eq!(whole.unwrap(), "whole");
     }
 }

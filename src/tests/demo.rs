@@ -38,6 +38,26 @@ async fn the_promised_locks_are_on_the_nodes() {
             Format::ShedLock,
             1,
         ),
+        (
+            &demo.jobs,
+            "redisson:catalogue",
+            Format::RedissonReadWrite,
+            1,
+        ),
+        (
+            &demo.jobs,
+            "redisson:invoice:print",
+            Format::RedissonFair,
+            1,
+        ),
+        (&demo.jobs, "semaphore:gpu", Format::RedisSemaphore, 1),
+        (&demo.jobs, "bull:thumbnails:4181:lock", Format::Bullmq, 1),
+        (
+            &demo.jobs,
+            "laravel_unique_job:App\\Jobs\\ExportOrders:eu",
+            Format::LaravelUniqueJob,
+            1,
+        ),
     ];
     for (group, key, format, nodes) in promised {
         eventually_is(key, async || {

@@ -69,6 +69,48 @@ async fn each_missing_permission_is_named_with_the_line_that_grants_it_and_costs
         ),
         (&["-time"], "tracking", "time", "ACL SETUSER viewer +time"),
         (
+            &["-evalsha"],
+            "tracking",
+            "evalsha",
+            "ACL SETUSER viewer +evalsha",
+        ),
+        (
+            &["-script"],
+            "tracking",
+            "script|load",
+            "ACL SETUSER viewer +script|load",
+        ),
+        (
+            &["-config"],
+            "tracking",
+            "config|get",
+            "ACL SETUSER viewer +config|get",
+        ),
+        (
+            &["-pubsub"],
+            "tracking",
+            "pubsub|numsub",
+            "ACL SETUSER viewer +pubsub|numsub",
+        ),
+        (
+            &["-monitor"],
+            "tracking",
+            "monitor",
+            "ACL SETUSER viewer +monitor",
+        ),
+        (
+            &["-memory"],
+            "tracking",
+            "memory|usage",
+            "ACL SETUSER viewer +memory|usage",
+        ),
+        (
+            &["-zrange"],
+            "tracking",
+            "zrange",
+            "ACL SETUSER viewer +zrange",
+        ),
+        (
             &["-client"],
             "poll",
             "client|tracking",
@@ -203,4 +245,22 @@ async fn a_server_that_writes_too_much_is_asked_only_for_names_like_those_of_kno
     viewer
         .until(|told| is_about(told, "appeared", "other-mutex"))
         .await;
+}
+
+#[tokio::test]
+async fn a_database_that_may_not_be_selected_is_told_with_the_rule_that_permits_it() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let user = "ACL SETUSER viewer RESET ON >pw ~* &* +@all -select";
+    run(&mut client, &user.split(' ').collect::<Vec<_>>()).await;
+    let address = format!("redis://viewer:pw@127.0.0.1:{}/3", nodes.0[0].port());
+    let console = TestConsole::start(vec![GroupConfig::new("orders", [url(&address)])]).await;
+    let person = console.person();
+    let node = eventually("it is refused", async || {
+        let node = node(&person).await;
+        (node["state"] == "refused").then_some(node)
+    })
+    .await;
+    let reason = node["reason"].as_str().unwrap();
+    assert!(reason.ends_with("ACL SETUSER … +select"), "{reason}");
 }

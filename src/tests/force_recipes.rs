@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use lockkeeper::domain::library::Recipe;
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::Pin;
+use lockkeeper::server::config::{GroupConfig, Pin};
 use lockkeeper::server::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 
@@ -16,17 +16,22 @@ use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup};
 use crate::support::{PATIENCE, eventually, eventually_is};
 
 /// A server with some library's lock on it, and those who listen to its channels.
-struct Scene {
+pub struct Scene {
     nodes: RedisNodes,
     group: TestGroup,
-    client: MultiplexedConnection,
+    pub client: MultiplexedConnection,
     now: i64,
 }
 
 impl Scene {
     async fn on(node: RedisNode, pin: Option<Pin>) -> Self {
+        let config = GroupConfig::new("orders", [node.url()]);
+        Self::seen_as(node, config, pin).await
+    }
+
+    /// The same for a group that is that server as one of its users sees it.
+    pub async fn seen_as(node: RedisNode, mut config: GroupConfig, pin: Option<Pin>) -> Self {
         let nodes = RedisNodes(vec![node]);
-        let mut config = nodes.config();
         config.pins.extend(pin);
         config.command_timeout = PATIENCE;
         let group = TestGroup::start(config);
@@ -61,12 +66,19 @@ impl Scene {
         }
     }
 
-    async fn run(&mut self, lines: &str) {
+    pub async fn run(&mut self, lines: &str) {
         let commands = self.commands(lines);
         let () = commands.exec_async(&mut self.client).await.unwrap();
     }
 
-    async fn release(&self, case: &Case) -> ActOutcome {
+    /// Whether a question is answered like this.
+    pub async fn is_so(&mut self, question: &str, answer: &str) -> bool {
+        let question = self.commands(question);
+        let told: Vec<redis::Value> = question.query_async(&mut self.client).await.unwrap();
+        is(&text(&told[0]), answer)
+    }
+
+    pub async fn release(&self, case: &Case) -> ActOutcome {
         let key = LockKey::from(case.key);
         let owner = fingerprint(&bytes(case.owner));
         let forced = force_release(&self.group, &key, &owner).await;
@@ -74,7 +86,7 @@ impl Scene {
     }
 }
 
-fn cases() -> impl Iterator<Item = &'static Case> {
+pub fn cases() -> impl Iterator<Item = &'static Case> {
     force_cases::CASES.iter().chain(force_cases_redisson::CASES)
 }
 
@@ -87,7 +99,7 @@ fn bytes(word: &str) -> Vec<u8> {
     }
 }
 
-fn pin(case: &Case) -> Option<Pin> {
+pub fn pin(case: &Case) -> Option<Pin> {
     case.is_pinned.then(|| Pin {
         pattern: case.key.into(),
         format: case.format,
@@ -142,13 +154,11 @@ async fn released_and_mended(node: impl AsyncFn() -> RedisNode) {
             case.name
         );
         for (question, answer) in case.after {
-            let told: Vec<redis::Value> = scene
-                .commands(question)
-                .query_async(&mut scene.client)
-                .await
-                .unwrap();
-            let told = text(&told[0]);
-            assert!(is(&told, answer), "{}: {question}: {told}", case.name);
+            assert!(
+                scene.is_so(question, answer).await,
+                "{}: {question}",
+                case.name
+            );
         }
         let mut heard = listener.on_message();
         for (channel, payload) in case.hears {

@@ -2,43 +2,45 @@
 
 use lockkeeper::domain::{Confidence, Format, LockKey, Mode};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::Pin;
+use lockkeeper::server::config::RedisUrl;
 use lockkeeper::server::formats::{Recognised, recognise};
 use redis::aio::MultiplexedConnection;
-use serde_json::Value;
 
-use crate::support::console::{Person, TestConsole};
-use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
-const ONE: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
+pub const ONE: &str = "6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05";
 const TWO: &str = "9d0e0f5c-4a3c-4e05-8d1f-0c3e6a374ae6";
-const MACHINE: &str = "BILLING-1_812_9f86d081884c7d659a2feaa0c55ad015";
-const OTHER_MACHINE: &str = "billing-2_7_0f86d081884c7d659a2feaa0c55ad016";
+pub const MACHINE: &str = "BILLING-1_812_9f86d081884c7d659a2feaa0c55ad015";
+pub const OTHER_MACHINE: &str = "billing-2_7_0f86d081884c7d659a2feaa0c55ad016";
 const SYMFONY: &str = "+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4w=";
 const VALUE: &str = "Zb1kM5c0P7mJr8xw3uVYHQ";
 
 /// A server on which a library's commands are written out.
-struct Emulator {
+pub struct Emulator {
     client: MultiplexedConnection,
-    group: TestGroup,
+    pub group: TestGroup,
     now: i64,
-    _nodes: RedisNodes,
+    nodes: RedisNodes,
 }
 
 impl Emulator {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let nodes = RedisNodes::start(1).await;
         Self {
             client: nodes.0[0].client().await,
             group: nodes.group().await,
             now: Clock::real().now().millis(),
-            _nodes: nodes,
+            nodes,
         }
     }
 
+    /// Where the server is.
+    pub fn url(&self) -> RedisUrl {
+        self.nodes.0[0].url()
+    }
+
     /// Runs commands, one per line; `@9000` is the moment in so many milliseconds.
-    async fn run(&mut self, lines: &str) {
+    pub async fn run(&mut self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<String> = line.split(' ').map(|word| self.word(word)).collect();
             let mut command = redis::cmd(&words[0]);
@@ -316,95 +318,4 @@ async fn strings_are_told_by_value_or_name() {
             "{key}"
         );
     }
-}
-
-async fn listed(person: &Person, query: &str) -> Vec<Value> {
-    let answer = person.get(&format!("/api/v1/locks{query}")).await.json();
-    answer["locks"].as_array().unwrap().clone()
-}
-
-#[tokio::test]
-async fn possible_locks_stand_apart_and_the_configuration_decides() {
-    let mut redis = Emulator::start().await;
-    redis
-        .run(
-            "SET lock:a token PX 60000
-             SET unblocked:7 Yk941JgLndDdI9Ec PX 60000
-             SET payouts:7 worker-1
-             SET lock:ui:7 token PX 60000",
-        )
-        .await;
-    let mut config = redis.group.config.clone();
-    config.pins = vec![Pin {
-        pattern: "payouts:*".into(),
-        format: Format::RedlockRb,
-    }];
-    config.keys.push("payouts:*".into());
-    config.ignore = vec!["lock:ui:*".into()];
-    let console = TestConsole::start(vec![config]).await;
-    let person = console.person();
-    let rows = |locks: &[Value]| -> Vec<(String, String, String)> {
-        let text = |lock: &Value, field: &str| lock[field].as_str().unwrap().to_owned();
-        let row = |lock| {
-            (
-                text(lock, "key"),
-                text(lock, "format"),
-                text(lock, "confidence"),
-            )
-        };
-        locks.iter().map(row).collect()
-    };
-    let row = |key: &str, format: &str, confidence: &str| {
-        (key.to_owned(), format.to_owned(), confidence.to_owned())
-    };
-    eventually_is("everything is seen", async || {
-        listed(&person, "?confidence=possible").await.len() == 1
-            && listed(&person, "").await.len() == 2
-    })
-    .await;
-    assert_eq!(
-        rows(&listed(&person, "?sort=key").await),
-        [
-            row("lock:a", "plain", "likely"),
-            row("payouts:7", "redlock-rb", "sure")
-        ]
-    );
-    assert_eq!(
-        rows(&listed(&person, "?confidence=possible").await),
-        [row("unblocked:7", "go-zero", "possible")]
-    );
-    assert_eq!(listed(&person, "?confidence=sure").await.len(), 1);
-    assert_eq!(
-        person.get("/api/v1/locks?confidence=maybe").await.status,
-        400
-    );
-    console.stop().await;
-}
-
-#[tokio::test]
-async fn everybody_who_reads_is_an_owner_of_one_lock() {
-    let mut redis = Emulator::start().await;
-    redis
-        .run(&format!(
-            "SADD lock.readers {MACHINE} {OTHER_MACHINE}\nPEXPIRE lock.readers 60000
-             SET lock.writer {MACHINE}_WRITERWAITING PX 60000"
-        ))
-        .await;
-    let console = TestConsole::start(vec![redis.group.config.clone()]).await;
-    let person = console.person();
-    eventually_is("the readers are seen", async || {
-        listed(&person, "").await.len() == 1
-    })
-    .await;
-    let lock = listed(&person, "").await.remove(0);
-    assert_eq!(
-        (&lock["key"], &lock["mode"], &lock["verdict"]),
-        (&"lock.readers".into(), &"shared".into(), &"held".into())
-    );
-    assert_eq!(lock["owners"].as_array().unwrap().len(), 2);
-    assert_eq!(lock["nodes"][0]["others"].as_array().unwrap().len(), 1);
-    assert_eq!(lock["evidence"][0]["kind"], "queue");
-    let flags = lock["flags"].as_array().unwrap();
-    assert!(!flags.contains(&"split".into()), "{flags:?}");
-    console.stop().await;
 }

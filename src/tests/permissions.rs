@@ -25,15 +25,23 @@ const BEHIND: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:88";
 
 /// The rules in the table of the README, a set for each row: to watch, and to lock in strings, hashes, with a queue.
 fn rows() -> Vec<BTreeSet<String>> {
+    let rows = rules_in("### Permissions\n").into_iter();
+    rows.map(|(_, rules)| rules).collect()
+}
+
+/// The rows of the table in a section of the README: the formats that each names, and its rules.
+pub fn rules_in(heading: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
     let readme = include_str!("../../README.md");
-    let section = readme.split("### Permissions").nth(1).unwrap();
+    let section = readme.split(heading).nth(1).unwrap();
     let section = section.split("\n###").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| {
         let quoted = row.split('`').skip(1).step_by(2);
         let words = quoted.flat_map(str::split_whitespace);
-        let rules = words.filter(|word| word.starts_with(['~', '+', '&']));
-        rules.map(|rule| rule.replace('\\', "")).collect()
+        let words = words.map(|word| word.replace('\\', ""));
+        let (rules, formats): (Vec<_>, Vec<_>) =
+            words.partition(|word| word.starts_with(['~', '+', '&']));
+        (formats, rules.into_iter().collect())
     })
     .collect()
 }

@@ -174,7 +174,8 @@ impl ApiError {
 }
 
 impl ApiError {
-    fn problem(&self) -> Problem {
+    /// What the body says.
+    pub fn problem(&self) -> Problem {
         let (status, code) = (self.status(), self.code());
         let (detail, advice) = self.words();
         Problem {

@@ -114,7 +114,8 @@ impl Failure {
         out
     }
 
-    fn json(&self) -> Value {
+    /// The same for scripts.
+    pub fn json(&self) -> Value {
         let mut problem = self.facts.clone();
         problem.insert("code".to_owned(), json!(self.code));
         problem.insert("detail".to_owned(), json!(self.detail));
@@ -264,6 +265,7 @@ fn failures(nodes: &[NodeAct]) -> impl Iterator<Item = String> {
         ActOutcome::Acquired
         | ActOutcome::Extended
         | ActOutcome::Released
+        | ActOutcome::Releasable
         | ActOutcome::Holds { .. }
         | ActOutcome::NotHeld
         | ActOutcome::AnotherHold
@@ -288,6 +290,7 @@ pub fn acts(nodes: &[NodeAct]) -> String {
             ActOutcome::Acquired => "acquired".to_owned(),
             ActOutcome::Extended => "extended".to_owned(),
             ActOutcome::Released => "released".to_owned(),
+            ActOutcome::Releasable => "would be released".to_owned(),
             ActOutcome::Holds { holds } => format!("held still ({holds})"),
             ActOutcome::NotHeld => "not held".to_owned(),
             ActOutcome::OtherOwner { owner: None } => "somebody else's".to_owned(),

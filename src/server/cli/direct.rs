@@ -26,7 +26,7 @@ const LONGEST_SETTLING: Duration = Duration::from_millis(300);
 
 /// The operations over the groups that a command is about.
 pub struct Direct {
-    pub operations: Operations,
+    pub operations: Arc<Operations>,
     /// Whoever runs the command.
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
@@ -59,7 +59,7 @@ impl Direct {
         let audit = Audit::new(audit, clock.clone());
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
         Self {
-            operations: Operations::new(groups.clone(), index, audit),
+            operations: Arc::new(Operations::new(groups.clone(), index, audit)),
             actor: Actor::command_line(who::am_i()),
             groups,
         }

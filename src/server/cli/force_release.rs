@@ -1,5 +1,7 @@
 //! `lockkeeper force-release`: frees somebody else's lock, if its owner is still the one that was seen.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::json;
 
@@ -8,8 +10,8 @@ use super::direct::{Direct, failed};
 use super::options::{Straight, Which};
 use super::release::facts;
 use super::text::Page;
-use super::{Failure, text};
-use crate::domain::{Fingerprint, SeenHold};
+use super::{Failure, documents, text};
+use crate::domain::{Fingerprint, Lock, LockId, SeenHold};
 use crate::server::operations::ForceRelease;
 
 /// What `force-release` is told.
@@ -26,6 +28,10 @@ pub struct Options {
     /// The lock's name once more: needed where the group's environment is production, and where a release of that format does harm.
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
+    /// The lock as `show --json` wrote it; `-` is standard input. Refused if its owner renewed, entered or acquired it again
+    /// since, where its bytes alone do not tell that.
+    #[arg(long, value_name = "FILE")]
+    seen: Option<PathBuf>,
     #[command(flatten)]
     straight: Straight,
 }
@@ -40,15 +46,39 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
     Fingerprint::parse(text).ok_or_else(|| "a fingerprint is 16 hex digits".to_owned())
 }
 
+/// The hold that a lock showed. When it began is nothing that this process could compare with: it has seen nothing before.
+fn seen(lock: &Lock, id: &LockId, fingerprint: &Fingerprint) -> Result<SeenHold, Failure> {
+    if lock.id != *id {
+        return Err(Failure::unusable("--seen is about another lock"));
+    }
+    let mut owners = lock.owners.iter();
+    let owner = owners.find(|owner| owner.fingerprint == *fingerprint);
+    let owner = owner.ok_or_else(|| {
+        Failure::unusable("in --seen the lock has no owner with that --fingerprint")
+    })?;
+    Ok(SeenHold {
+        acquired_at: None,
+        expires_at: lock.lease.expires_at(),
+        holds: owner.holds,
+    })
+}
+
 pub async fn run(options: Options) -> Result<(), Failure> {
     let id = options.which.id()?;
+    let seen = match &options.seen {
+        Some(path) => {
+            let lock = documents::read(path, "a lock as `show --json` writes it")?;
+            seen(&lock, &id, &options.fingerprint)?
+        }
+        None => SeenHold::default(),
+    };
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let (fingerprint, confirm) = (&options.fingerprint, options.confirm.as_deref());
     let operations = &direct.operations;
     let request = ForceRelease {
         fingerprint,
-        seen: SeenHold::default(),
+        seen,
         reason: &options.reason,
         confirm,
     };

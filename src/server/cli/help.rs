@@ -90,12 +90,29 @@ Examples:
   lockkeeper force-release orders lock:payout/eu --fingerprint d3c19a0b77e04fd2 --reason 'host is gone'
   lockkeeper force-release orders lock:payout/eu --fingerprint d3c19a0b77e04fd2 --reason 'host is gone' \\
       --confirm lock:payout/eu                       # where the group's environment is production
+  lockkeeper show orders lock:payout/eu --json > seen.json                     # look first, then decide
+  lockkeeper force-release orders lock:payout/eu --fingerprint d3c19a0b77e04fd2 --reason 'host is gone' \\
+      --seen seen.json                               # refused if that owner has acquired it anew since
 
 On every node the owner is compared byte for byte and released only if it is the one you saw. This
 does not stop the process that believes it holds the lock.
 
 Exit status: 0 released, 3 not held any more, 5 another owner by now (nothing was touched), 1 too
 few nodes took part, 2 for a command line or configuration that cannot be used.";
+
+pub const FORCE_RELEASES: &str = "\
+Examples:
+  lockkeeper list --json --owner api-3 --verdict held \\
+    | jq '[.locks[] | {group, key, key_encoded, fingerprint: .owner.fingerprint}]' > theirs.json
+  lockkeeper force-releases --from theirs.json --reason 'api-3 is gone' --dry-run
+  lockkeeper force-releases --from theirs.json --reason 'api-3 is gone'
+
+Each lock is released exactly as by force-release: its owner is compared on every node, and a lock
+whose owner changed is left alone. Where a name has to be typed, the item has it as \"confirm\"; what
+was seen of the hold may stand there as \"seen\": {\"expires_at\", \"holds\"}.
+
+Exit status: 0 all were released (or would be), 1 some were not, 2 for a command line, a file or
+configuration that cannot be used.";
 
 pub const RUN: &str = "\
 Examples:

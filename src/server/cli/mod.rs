@@ -7,8 +7,10 @@ mod audit;
 mod completions;
 mod demo;
 mod direct;
+mod documents;
 mod extend;
 mod force_release;
+mod force_releases;
 mod hash_password;
 mod help;
 mod list;
@@ -81,6 +83,9 @@ enum Command {
     /// Frees a lock that somebody else holds, if its owner is still the one you saw.
     #[command(after_help = help::FORCE_RELEASE)]
     ForceRelease(force_release::Options),
+    /// Frees many locks that others hold, each only if its owner is still the one you saw.
+    #[command(after_help = help::FORCE_RELEASES)]
+    ForceReleases(force_releases::Options),
     /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
     Run(run::Run),
@@ -117,6 +122,7 @@ impl Command {
             Self::Release(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::ForceRelease(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Audit(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::ForceReleases(options) => (options.wants_json(), Tell::ScriptOnStdout),
             // Standard output is the command's.
             Self::Run(options) => (options.wants_json(), Tell::ScriptOnStderr),
         };
@@ -142,6 +148,7 @@ impl Command {
             Self::Extend(options) => extend::run(options).await.map(|()| 0),
             Self::Release(options) => release::run(options).await.map(|()| 0),
             Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
+            Self::ForceReleases(options) => force_releases::run(options).await,
             Self::Run(options) => run::run(options).await,
             Self::Audit(options) => audit::run(options),
             Self::HashPassword(_) => hash_password::run().map(|()| 0),

@@ -154,7 +154,14 @@ fn config(listen: SocketAddr, nodes: &[DemoNode]) -> Config {
         &["lock:*"],
         nodes,
     );
-    let patterns = ["lock:*", "job-lock:*", "redisson:*"];
+    let patterns = [
+        "lock:*",
+        "job-lock:*",
+        "redisson:*",
+        "semaphore:*",
+        "bull:*:lock",
+        "laravel_unique_job:*",
+    ];
     let jobs = group(
         clients::JOBS,
         GroupKind::Standalone,

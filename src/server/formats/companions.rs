@@ -51,8 +51,8 @@ pub fn companions_of(sighting: &Sighting) -> Vec<LockKey> {
 }
 
 /// The lock that a companion belongs to, by name alone; nothing where the key is no companion.
-pub fn parent_of(key: &LockKey) -> Option<LockKey> {
-    parent(key.as_bytes()).map(LockKey::new)
+pub fn parent_of(name: &[u8]) -> Option<LockKey> {
+    parent(name).map(LockKey::new)
 }
 
 /// Whether the name is a companion's.
@@ -103,6 +103,12 @@ pub fn permits(key: &[u8]) -> Option<&[u8]> {
     name.contains(&b'{').then(|| without_braces(name))
 }
 
+/// The semaphore of Redisson's whose waiters listen to this channel; nothing for other channels.
+pub fn semaphore_of(channel: &[u8]) -> Option<LockKey> {
+    let name = channel.strip_prefix(b"redisson_sc:")?;
+    Some(LockKey::new(without_braces(name)))
+}
+
 fn without_braces(name: &[u8]) -> &[u8] {
     name.strip_prefix(b"{")
         .and_then(|rest| rest.strip_suffix(b"}"))
@@ -150,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_companion_names_its_lock() {
-        let of = |name: &str| parent_of(&name.into()).map(|lock| lock.text().into_owned());
+        let of = |name: &str| parent_of(name.as_bytes()).map(|lock| lock.text().into_owned());
         for (companion, lock) in [
             ("redisson_lock_queue:{order:42}", "order:42"),
             ("redisson_lock_timeout:{order:42}", "order:42"),

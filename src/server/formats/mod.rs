@@ -49,7 +49,7 @@ mod uuids;
 use crate::domain::{Confidence, Format, glob};
 use crate::server::config::Naming;
 use crate::server::nodes::sighting::{Sighting, Value};
-pub use companions::{companions_of, parent_of};
+pub use companions::{companions_of, parent_of, semaphore_of};
 pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint, hex};
 use recognised::{has_ttl, text};
 

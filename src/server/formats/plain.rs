@@ -35,7 +35,10 @@ pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
     let is_figure = shapes::is_integer(value) && !has_ttl(sighting);
     (is_named && !is_figure && (1..=LONGEST_TOKEN).contains(&value.len()))
         .then(|| Recognised::by_value(Format::Plain, sighting, value, process(value)))
-        .map(|lock| lock.with(Confidence::Likely))
+        .map(|lock| Recognised {
+            may_be_of_a_registry: has_ttl(sighting) && shapes::is_uuid4(value),
+            ..lock.with(Confidence::Likely)
+        })
 }
 
 /// What a token of this console says about who took it: `lockkeeper:<label>:<32 hex digits>`.

@@ -21,6 +21,8 @@ pub struct Recognised {
     pub claimed_at: Option<Timestamp>,
     /// How many wait for it, where the format keeps them on the node.
     pub waiting: Option<u32>,
+    /// Several such locks together may turn out to be a registry's: a plain one whose owner is a UUID.
+    pub may_be_of_a_registry: bool,
 }
 
 /// An owner with its secret bytes, inside the server only.
@@ -100,6 +102,7 @@ impl Recognised {
             lease: key_lease(sighting),
             claimed_at: None,
             waiting: None,
+            may_be_of_a_registry: false,
         }
     }
 

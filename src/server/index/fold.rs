@@ -130,6 +130,7 @@ fn show(
         memory.whole_lease_ms = left_ms;
     }
     let renewed = renewed.is_some();
+    told::credit(&mut renewals, entry.renewed_here.as_ref(), &seen.owners);
     memory.beat.miss(&mut renewals, asked_at);
     memory.whole_lease_ms = memory.whole_lease_ms.max(left_ms);
 

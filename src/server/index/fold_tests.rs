@@ -35,6 +35,8 @@ struct Story {
     watched: Watched,
     mode: Mode,
     overdue_after_ms: Option<u64>,
+    /// How often owner 1 renewed through this console.
+    here: u32,
 }
 
 impl Story {
@@ -46,6 +48,7 @@ impl Story {
             watched: Watched::default(),
             mode: Mode::Exclusive,
             overdue_after_ms: None,
+            here: 0,
         }
     }
 
@@ -122,6 +125,7 @@ impl Story {
             confidence: Confidence::Sure,
             mode: self.mode,
             claimed_at: None,
+            may_be_of_a_registry: false,
         });
         let entry = Entry {
             restart_hazard: false,
@@ -132,6 +136,7 @@ impl Story {
             nodes,
             told,
             overdue_after_ms: self.overdue_after_ms,
+            renewed_here: (self.here > 0).then(|| (owner(1).fingerprint, self.here)),
         };
         let change = match fold(
             id(),

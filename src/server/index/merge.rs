@@ -1,6 +1,8 @@
 //! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
 
-use crate::domain::{Answer, Confidence, Evidence, Format, LockKey, Mode, NodeAnswer, Timestamp};
+use crate::domain::{
+    Answer, Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeAnswer, Timestamp,
+};
 use crate::server::config::Naming;
 use crate::server::formats::{self, Recognised};
 use crate::server::nodes::Look;
@@ -24,6 +26,8 @@ pub struct Entry {
     pub watched: Watched,
     /// From when on a hold is far longer than usual; the observer adds what it knows.
     pub overdue_after_ms: Option<u64>,
+    /// Whose lease was renewed through this console, and how often; the observer adds what it knows.
+    pub renewed_here: Option<(Fingerprint, u32)>,
 }
 
 /// How a key is watched between two looks.
@@ -48,6 +52,21 @@ pub struct Told {
     pub mode: Mode,
     /// When the owner says it asked for the lock.
     pub claimed_at: Option<Timestamp>,
+    /// Several such locks together may turn out to be a registry's.
+    pub may_be_of_a_registry: bool,
+}
+
+impl Entry {
+    /// The lock turned out to be of another format than it looks like alone.
+    pub(super) fn is_of(&mut self, format: Format) {
+        if let Some(told) = &mut self.told {
+            told.format = format;
+        }
+        for node in &mut self.nodes {
+            let owners = node.answer.owners_mut();
+            owners.for_each(|owner| owner.format = format);
+        }
+    }
 }
 
 /// Turns a look at `keys` into one entry per key, in order.
@@ -63,6 +82,7 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
             unmeasured: None,
             watched: Watched::default(),
             overdue_after_ms: None,
+            renewed_here: None,
         })
         .collect();
     for node in look.nodes {
@@ -107,6 +127,7 @@ fn told(recognised: &Recognised) -> Told {
         confidence: recognised.confidence,
         mode: recognised.mode,
         claimed_at: recognised.claimed_at,
+        may_be_of_a_registry: recognised.may_be_of_a_registry,
     }
 }
 

@@ -8,7 +8,10 @@ mod known;
 mod merge;
 mod observer;
 mod published;
+mod registries;
+mod renewed_here;
 mod renewing;
+mod semaphores;
 pub mod stream;
 mod survey;
 mod told;
@@ -26,14 +29,18 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::{
     Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
-    NodeAnswer, Timestamp,
+    NodeAnswer, Timestamp, glob,
 };
 use crate::server::clock::Clock;
-use crate::server::nodes::{Group, coverage_before_the_first_pass};
+use crate::server::config::Naming;
+use crate::server::nodes::{Group, Look, coverage_before_the_first_pass};
 use contention::Contention;
 use due::Due;
 use history::Histories;
+use merge::Entry;
 use observer::{Observer, Report, Rules};
+use renewed_here::RenewedHere;
+use semaphores::Semaphores;
 use stream::Stream;
 pub use survey::Survey;
 use wants::Wants;
@@ -55,6 +62,8 @@ pub struct Index {
     contention: Arc<Contention>,
     gone: broadcast::WeakSender<LockId>,
     histories: Arc<Histories>,
+    renewed_here: Arc<RenewedHere>,
+    semaphores: Arc<Semaphores>,
     clock: Clock,
 }
 
@@ -126,12 +135,14 @@ impl Index {
             Some((config.name.clone(), rules))
         });
         let histories = Arc::new(Histories::new(clock.now()));
+        let renewed_here = Arc::new(RenewedHere::default());
         let observer = Observer::new(
             Arc::clone(&stream),
             Arc::clone(&contention),
             gone,
             rules.collect(),
             Arc::clone(&histories),
+            Arc::clone(&renewed_here),
         );
         tasks.spawn(observer.run(inbox, stop.clone()));
         Self {
@@ -143,6 +154,8 @@ impl Index {
             contention,
             gone: gone_weak,
             histories,
+            renewed_here,
+            semaphores: Arc::default(),
             clock,
         }
     }
@@ -194,6 +207,11 @@ impl Index {
         let _stopping = self.reports.send(report).await;
     }
 
+    /// Has it remembered that an owner's lease was renewed through this console, so many times.
+    pub fn renewed_here(&self, id: &LockId, owner: &Fingerprint, times: u32) {
+        self.renewed_here.note(id, owner, times);
+    }
+
     /// Has it remembered that an owner's lock was released by force, and not by itself.
     pub async fn forced(&self, id: &LockId, owner: &Fingerprint) {
         let report = Report::Forced {
@@ -240,6 +258,35 @@ impl Index {
         &self.wants
     }
 
+    /// One entry for each key of a look, by what the operator said about names and what is known of them besides.
+    fn merged(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
+        let (naming, known) = (
+            group.config.naming(),
+            self.semaphores.pins(&group.config.name),
+        );
+        if known.is_empty() {
+            return merge::merge(look, keys, naming);
+        }
+        let pins = [naming.pins, &known].concat();
+        let naming = Naming {
+            pins: &pins,
+            ..naming
+        };
+        merge::merge(look, keys, naming)
+    }
+
+    /// Somebody waits for a permit of a semaphore of Redisson's.
+    fn is_a_semaphore(&self, group: &Group, key: &LockKey) {
+        let config = &group.config;
+        let is_meant = !config.keys_are_explicit || glob::any_matches(&config.keys, key.as_bytes());
+        if is_meant && self.semaphores.note(&config.name, key) {
+            self.look_soon(&LockId {
+                group: config.name.clone(),
+                key: key.clone(),
+            });
+        }
+    }
+
     /// Asks the nodes about one lock right now, and puts what they say on the board.
     ///
     /// Takes as long as the slowest node that is up, at most the command time limit.
@@ -247,7 +294,7 @@ impl Index {
         let keys = std::slice::from_ref(key);
         let look = group.look(keys).await;
         let asked_at = look.asked_at;
-        let mut entries = merge::merge(look, keys, group.config.naming());
+        let mut entries = self.merged(group, look, keys);
         let fed = group.fed();
         for entry in &mut entries {
             entry.watched.fed_since = fed.since(&entry.key);

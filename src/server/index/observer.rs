@@ -12,6 +12,8 @@ use super::due::Due;
 use super::fold::{Memory, Step, fold};
 use super::history::{Histories, Seen};
 use super::merge::Entry;
+use super::registries::{Found, Registries};
+use super::renewed_here::RenewedHere;
 use super::stream::Stream;
 use super::{Looked, renewing};
 use crate::domain::{
@@ -63,6 +65,8 @@ pub(super) struct Observer {
     gone: broadcast::Sender<LockId>,
     rules: BTreeMap<String, Rules>,
     histories: Arc<Histories>,
+    renewed_here: Arc<RenewedHere>,
+    registries: Registries,
     memories: BTreeMap<LockId, Memory>,
     /// Locks that were seen to be gone lately, and when the nodes were asked: an older answer does not bring them back.
     lately: HashMap<LockId, Timestamp>,
@@ -88,6 +92,7 @@ impl Observer {
         gone: broadcast::Sender<LockId>,
         rules: BTreeMap<String, Rules>,
         histories: Arc<Histories>,
+        renewed_here: Arc<RenewedHere>,
     ) -> Self {
         Self {
             stream,
@@ -95,6 +100,8 @@ impl Observer {
             gone,
             rules,
             histories,
+            renewed_here,
+            registries: Registries::default(),
             memories: BTreeMap::new(),
             lately: HashMap::new(),
         }
@@ -123,10 +130,11 @@ impl Observer {
                             entry.nodes.clone(),
                         )
                     });
-                    let changes = entries
-                        .into_iter()
-                        .filter_map(|entry| self.see(&group, asked_at, entry))
-                        .collect();
+                    let mut changes = Vec::new();
+                    for mut entry in entries {
+                        changes.extend(self.belongs_together(&group, &mut entry));
+                        changes.extend(self.see(&group, asked_at, entry));
+                    }
                     self.stream.publish(changes);
                     if let (Some(reply), Some((id, nodes))) = (reply, first) {
                         let lock = self
@@ -183,6 +191,31 @@ impl Observer {
         })
     }
 
+    /// A lock that others explain is of their format; what that makes of the one that was seen before.
+    fn belongs_together(&mut self, group: &str, entry: &mut Entry) -> Option<Change> {
+        if !entry.told.is_some_and(|told| told.may_be_of_a_registry) {
+            return None;
+        }
+        let owner = entry.nodes.iter().find_map(|node| node.answer.owner())?;
+        let owner = owner.fingerprint.clone();
+        let found = self.registries.see(group, &entry.key, &owner);
+        if found != Found::Nothing {
+            entry.is_of(Format::SpringIntegration);
+        }
+        let Found::With(key) = found else {
+            return None;
+        };
+        let id = LockId {
+            group: group.to_owned(),
+            key,
+        };
+        let before = self.stream.locks(std::slice::from_ref(&id)).pop()?;
+        let is_theirs = before.owners.iter().any(|known| known.fingerprint == owner);
+        is_theirs.then(|| Change::Updated {
+            lock: Box::new(before.of_format(Format::SpringIntegration)),
+        })
+    }
+
     /// What the answers about one key change.
     fn see(&mut self, group: &str, asked_at: Timestamp, mut entry: Entry) -> Option<Change> {
         let id = LockId {
@@ -195,6 +228,7 @@ impl Observer {
         let (told, unmeasured) = self.contention.evidence(&id, asked_at);
         entry.evidence = together(entry.evidence, told);
         entry.unmeasured = unmeasured;
+        entry.renewed_here = self.renewed_here.of(&id);
         let before = self.stream.read(|board| board.locks.get(&id).cloned());
         let seen = Seen {
             asked_at,
@@ -245,6 +279,7 @@ impl Observer {
             Step::Forget(change) => {
                 self.memories.remove(&id);
                 self.contention.forget(&id);
+                self.renewed_here.forget(&id);
                 if self.lately.len() >= MOST_LATELY {
                     self.lately
                         .retain(|_, gone| asked_at.millis_since(*gone) < LATE_ANSWERS_MS);

@@ -1,7 +1,7 @@
 //! Pure: what can be said of a lock because its nodes tell of every change, and what cannot where they did not all the time.
 
 use super::merge::Watched;
-use crate::domain::{Ending, Lock, Source, Timestamp};
+use crate::domain::{Ending, Fingerprint, Lock, Owner, Renewals, Source, Timestamp};
 
 /// Longer than this without a sighting, and anything may have happened to a lock that is gone.
 const UNSEEN_MS: i64 = 5_000;
@@ -15,7 +15,8 @@ pub(super) fn source(same_owner: Option<&Lock>, watched: Watched, renewed: bool)
     match (same_owner, watched.fed_since) {
         (None, Some(_)) => Source::Feed,
         (Some(before), Some(since)) => {
-            let was_told = before.renewals.source == Source::Feed && before.observed_at >= since;
+            // Those that went through this console are known whatever is told.
+            let was_told = before.renewals.source != Source::Poll && before.observed_at >= since;
             if was_told || before.renewals.count == 0 && !renewed {
                 Source::Feed
             } else {
@@ -23,6 +24,16 @@ pub(super) fn source(same_owner: Option<&Lock>, watched: Watched, renewed: bool)
             }
         }
         (_, None) => Source::Poll,
+    }
+}
+
+/// Names this console as the source where every renewal of the owner that leads now was made through it.
+pub(super) fn credit(renewals: &mut Renewals, here: Option<&(Fingerprint, u32)>, owners: &[Owner]) {
+    if let (Some((owner, times)), Some(leads)) = (here, owners.first())
+        && leads.fingerprint == *owner
+        && (1..=*times).contains(&renewals.count)
+    {
+        renewals.source = Source::Api;
     }
 }
 

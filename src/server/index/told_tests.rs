@@ -108,3 +108,29 @@ fn renewals_across_a_gap_are_not_said_to_be_all() {
     story.told(0).after(1_000).held(1, Some(32_000));
     assert_eq!(story.lock().renewals.source, Source::Poll);
 }
+
+#[test]
+fn renewals_that_all_went_through_this_console_say_so_and_anybody_elses_do_not() {
+    for mut story in [Story::fed(), Story::begin()] {
+        story.held(1, Some(30_000));
+        let watched = story.lock().renewals.source;
+        story.here = 1;
+        story.told(1).after(10_000).held(1, Some(40_000));
+        assert_eq!(story.lock().renewals.source, Source::Api);
+        // Looked at before it was known to have been made here.
+        story.told(1).after(10_000).held(1, Some(50_000));
+        assert_eq!(story.lock().renewals.source, watched);
+        story.here = 2;
+        story.told(0).after(10).held(1, Some(50_000));
+        assert_eq!(story.lock().renewals.source, Source::Api);
+        // Somebody else has the token, too.
+        story.told(1).after(10_000).held(1, Some(60_000));
+        assert_eq!(
+            (story.lock().renewals.count, story.lock().renewals.source),
+            (3, watched)
+        );
+        story.told(1).after(10_000).held(2, Some(70_000));
+        story.told(1).after(10_000).held(2, Some(80_000));
+        assert_eq!(story.lock().renewals.source, watched, "another owner's");
+    }
+}

@@ -19,20 +19,23 @@ pub struct Wants(Mutex<BTreeMap<LockId, Want>>);
 #[derive(Debug, Default)]
 struct Want {
     waiting: u64,
+    /// Those of them who stand in the queue that the nodes have.
+    in_nodes_queue: u64,
     /// Attempts that found the lock taken, by the second in which they did.
     refused: VecDeque<(i64, u64)>,
 }
 
 impl Wants {
-    /// So many requests wait for this lock now.
-    pub fn waiting(&self, id: &LockId, waiting: usize) {
+    /// So many requests wait for this lock now, and so many of them stand in the queue that its nodes have, too.
+    pub fn waiting(&self, id: &LockId, waiting: usize, in_nodes_queue: usize) {
         let mut wants = self.wants();
         if waiting == 0 && !wants.contains_key(id) {
             return;
         }
         if let Some(want) = entry(&mut wants, id) {
             // Stays until it was told that nobody waits any more.
-            want.waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
+            want.waiting = count(waiting);
+            want.in_nodes_queue = count(in_nodes_queue);
         }
     }
 
@@ -57,32 +60,39 @@ impl Wants {
         ours.map(|id| id.key.clone()).collect()
     }
 
-    /// What is known about this lock; nothing where nobody wanted it from here.
-    pub fn evidence(&self, id: &LockId, now: Timestamp) -> Vec<Evidence> {
-        let mut wants = self.wants();
-        let Some(want) = wants.get_mut(id) else {
-            return Vec::new();
-        };
-        want.forget_before(now);
+    /// What is known about this lock, together with those in the queue that its nodes have: whoever of ours stands in it is
+    /// counted once, and also before the nodes were asked again.
+    pub fn evidence(&self, id: &LockId, in_nodes_queue: u64, now: Timestamp) -> Vec<Evidence> {
         let evidence = |kind: &str, value: u64, window: Duration| Evidence {
             kind: kind.to_owned(),
             value,
             window_ms: u64::try_from(window.as_millis()).unwrap_or(u64::MAX),
         };
-        let refused = want.refused.iter().map(|(_, count)| count).sum();
+        let mut wants = self.wants();
+        let (mut queue, mut refused) = (in_nodes_queue, 0);
+        if let Some(want) = wants.get_mut(id) {
+            want.forget_before(now);
+            let only_here = want.waiting.saturating_sub(want.in_nodes_queue);
+            queue = in_nodes_queue.max(want.in_nodes_queue) + only_here;
+            refused = want.refused.iter().map(|(_, count)| count).sum();
+            if want.waiting == 0 && want.refused.is_empty() {
+                wants.remove(id);
+            }
+        }
         let both = [
-            evidence("queue", want.waiting, Duration::ZERO),
+            evidence("queue", queue, Duration::ZERO),
             evidence("api-attempts", refused, WINDOW),
         ];
-        if want.waiting == 0 && want.refused.is_empty() {
-            wants.remove(id);
-        }
         both.into_iter().filter(|one| one.value > 0).collect()
     }
 
     fn wants(&self) -> MutexGuard<'_, BTreeMap<LockId, Want>> {
         self.0.lock().expect("nobody panics while holding it")
     }
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 fn entry<'a>(wants: &'a mut BTreeMap<LockId, Want>, id: &LockId) -> Option<&'a mut Want> {
@@ -106,7 +116,7 @@ mod tests {
     use super::*;
 
     fn told(wants: &Wants, id: &LockId, now: Timestamp) -> Vec<(String, u64)> {
-        let evidence = wants.evidence(id, now).into_iter();
+        let evidence = wants.evidence(id, 0, now).into_iter();
         evidence.map(|one| (one.kind, one.value)).collect()
     }
 
@@ -121,14 +131,41 @@ mod tests {
         wants.refused(&id, now);
         wants.refused(&id, now.plus_millis(400));
         wants.refused(&id, now.plus_millis(30_000));
-        wants.waiting(&id, 3);
+        wants.waiting(&id, 3, 0);
         let later = now.plus_millis(59_000);
         let both = [("queue".to_owned(), 3), ("api-attempts".to_owned(), 3)];
         assert_eq!(told(&wants, &id, later), both);
-        wants.waiting(&id, 0);
+        wants.waiting(&id, 0, 0);
         let later = now.plus_millis(61_000);
         assert_eq!(told(&wants, &id, later), [("api-attempts".to_owned(), 1)]);
         assert_eq!(told(&wants, &id, now.plus_millis(91_000)), []);
         assert!(wants.wants().is_empty(), "nothing is kept for ever");
+    }
+
+    #[test]
+    fn whoever_waits_here_and_on_the_nodes_is_one() {
+        let (wants, now) = (Wants::default(), Timestamp::from_millis(1_795_200_545_000));
+        let id = LockId {
+            group: "default".into(),
+            key: "lock:a".into(),
+        };
+        for (here, in_nodes_queue, nodes_say, all) in [
+            (0, 0, 2, 2),
+            (3, 0, 2, 5),
+            (3, 3, 3, 3),
+            (3, 3, 5, 5),
+            (3, 2, 5, 6),
+            // Not asked since they came.
+            (3, 3, 0, 3),
+            (3, 2, 0, 3),
+        ] {
+            wants.waiting(&id, here, in_nodes_queue);
+            let evidence = wants.evidence(&id, nodes_say, now);
+            assert_eq!(
+                (evidence.len(), evidence[0].value),
+                (1, all),
+                "{here} {in_nodes_queue}"
+            );
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::layouts::explain;
 use super::owners::{failure, outcome};
-use super::recipes::{Order, Shown};
+use super::recipes::{Order, Shown, permissions};
+use crate::domain::library::Recipe;
 use crate::domain::{
     ActOutcome, Confidence, Fingerprint, Format, Lease, LockKey, NodeAct, Owner, SeenHold,
     Timestamp,
@@ -28,6 +30,8 @@ pub struct Condemned<'a> {
     pub fingerprint: &'a Fingerprint,
     /// Its hold, as far as that was told.
     pub seen: SeenHold,
+    /// What several locks together showed it to be, where it alone looks plain.
+    pub known_as: Option<Format>,
     /// Somebody knows what harm a release of that format does, and wants it all the same.
     pub harm_accepted: bool,
 }
@@ -55,7 +59,12 @@ pub enum Refusal {
 /// What a node showed before anything was done.
 enum Found {
     /// The hold that was asked for, and how to release it there.
-    ThatHold(Order),
+    ThatHold {
+        /// What the node is told.
+        order: Order,
+        /// How a lock of that format is released.
+        recipe: Recipe,
+    },
     /// That owner, by another hold.
     AnotherHold,
     /// That owner, and it is not released.
@@ -74,8 +83,46 @@ enum Found {
 /// the same hold still. Where no node shows that owner, or one shows a lock that is not to be released, nothing is executed
 /// at all.
 pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let limit = group.config.command_timeout;
-    let naming = group.config.naming();
+    let found = find(group, condemned).await?;
+    let (limit, key) = (group.config.command_timeout, condemned.key);
+    let acting = group
+        .each()
+        .iter()
+        .zip(found)
+        .map(|(node, found)| async move {
+            let outcome = match found {
+                Found::ThatHold { order, recipe } => {
+                    let releasing = node.act(limit, |line| async move {
+                        order.carry_out(node, line, key).await
+                    });
+                    let needed = [permissions::EVERY, permissions::of(recipe)];
+                    let told = releasing.await.map_err(|missed| explain(&needed, missed));
+                    parted(told, key, node.clock().now())
+                }
+                other => other.untouched(),
+            };
+            NodeAct {
+                node: node.name().to_owned(),
+                outcome,
+            }
+        });
+    Ok(Forced::of(futures::future::join_all(acting).await))
+}
+
+/// What [`force_release`] would come to, by what the nodes show now. Nothing is done on any of them.
+pub async fn rehearse_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
+    let found = find(group, condemned).await?;
+    let nodes = group.each().iter().zip(found);
+    let shown = nodes.map(|(node, found)| NodeAct {
+        node: node.name().to_owned(),
+        outcome: found.untouched(),
+    });
+    Ok(Forced::of(shown.collect()))
+}
+
+/// What each node shows of that hold; nothing where one of them shows a lock that is not to be released.
+async fn find(group: &Group, condemned: Condemned<'_>) -> Result<Vec<Found>, Refusal> {
+    let (limit, naming) = (group.config.command_timeout, group.config.naming());
     let key = condemned.key;
     let found = group
         .on_each(|node| async move {
@@ -92,51 +139,51 @@ pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Fo
         .await;
     let refusal = found.iter().find_map(|found| match found {
         Found::Refused(refusal) => Some(refusal.clone()),
-        Found::ThatHold(_)
+        Found::ThatHold { .. }
         | Found::AnotherHold
         | Found::Another(_)
         | Found::Nobody
         | Found::Unseen(_) => None,
     });
-    if let Some(refusal) = refusal {
-        return Err(refusal);
-    }
+    refusal.map_or(Ok(found), Err)
+}
 
-    let acting = group
-        .each()
-        .iter()
-        .zip(found)
-        .map(|(node, found)| async move {
-            let outcome = match found {
-                Found::ThatHold(order) => {
-                    let releasing = node.act(limit, |line| async move {
-                        order.carry_out(node, line, key).await
-                    });
-                    parted(releasing.await, key, node.clock().now())
-                }
-                Found::AnotherHold => ActOutcome::AnotherHold,
-                Found::Another(owner) => ActOutcome::OtherOwner { owner },
-                Found::Refused(_) => ActOutcome::OtherOwner { owner: None },
-                Found::Nobody => ActOutcome::NotHeld,
-                Found::Unseen(missed) => ActOutcome::Failed {
-                    reason: format!("{}; nothing was done there", missed.reason()),
-                },
-            };
-            NodeAct {
-                node: node.name().to_owned(),
-                outcome,
-            }
-        });
-    let nodes = futures::future::join_all(acting).await;
-    let owner_now = nodes.iter().find_map(NodeAct::other_owner).cloned();
-    Ok(Forced { nodes, owner_now })
+impl Found {
+    /// What there is to say of a node on which nothing is done.
+    fn untouched(self) -> ActOutcome {
+        match self {
+            Self::ThatHold { .. } => ActOutcome::Releasable,
+            Self::AnotherHold => ActOutcome::AnotherHold,
+            Self::Another(owner) => ActOutcome::OtherOwner { owner },
+            Self::Refused(_) => ActOutcome::OtherOwner { owner: None },
+            Self::Nobody => ActOutcome::NotHeld,
+            Self::Unseen(missed) => ActOutcome::Failed {
+                reason: format!("{}; nothing was done there", missed.reason()),
+            },
+        }
+    }
+}
+
+impl Forced {
+    fn of(nodes: Vec<NodeAct>) -> Self {
+        let owner_now = nodes.iter().find_map(NodeAct::other_owner).cloned();
+        Self { nodes, owner_now }
+    }
 }
 
 /// Only what a format recognises as a lock can be released: its fingerprint is what people saw.
 fn compare(sighting: &Sighting, condemned: Condemned<'_>, naming: Naming<'_>) -> Found {
-    let Some(lock) = formats::recognise_named(sighting, naming) else {
+    if let Some(format) = condemned.known_as
+        && format.why_not_releasable().is_some()
+    {
+        return Found::Refused(Refusal::NotReleasable(format));
+    }
+    let Some(mut lock) = formats::recognise_named(sighting, naming) else {
         return Found::Another(None);
     };
+    if lock.may_be_of_a_registry && condemned.known_as == Some(Format::SpringIntegration) {
+        lock = lock.of_format(Format::SpringIntegration);
+    }
     let mut owners = lock.owners.iter();
     let Some(seen) = owners.find(|seen| seen.owner.fingerprint == *condemned.fingerprint) else {
         return Found::Another(lock.owners.first().map(|seen| seen.owner.clone()));
@@ -160,7 +207,10 @@ fn compare(sighting: &Sighting, condemned: Condemned<'_>, naming: Naming<'_>) ->
         seen,
     };
     match shown.order(sighting.seen_at) {
-        Some(order) => Found::ThatHold(order),
+        Some(order) => Found::ThatHold {
+            order,
+            recipe: format.library().recipe,
+        },
         None => Found::Another(Some(seen.owner.clone())),
     }
 }

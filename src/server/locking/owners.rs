@@ -84,6 +84,7 @@ pub fn failure(missed: &Missed, done: &ActOutcome) -> String {
                 ActOutcome::Extended => "it may have been extended",
                 ActOutcome::Released | ActOutcome::Holds { .. } => "it may have been released",
                 ActOutcome::NotHeld
+                | ActOutcome::Releasable
                 | ActOutcome::OtherOwner { .. }
                 | ActOutcome::AnotherHold
                 | ActOutcome::Pending

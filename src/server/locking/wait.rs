@@ -33,6 +33,8 @@ pub struct Named {
     pub fingerprint: Fingerprint,
     /// Since when it waits.
     pub since: Timestamp,
+    /// It stands in the queue that the nodes have, as well.
+    pub stands_on_nodes: bool,
 }
 
 /// Those who wait for one lock.
@@ -81,6 +83,17 @@ impl Queues {
     /// How many wait for this lock.
     pub fn waiting(&self, key: &LockKey) -> usize {
         self.queues().get(key).map_or(0, |queue| queue.places.len())
+    }
+
+    /// How many of them stand in the queue that the nodes have, as well.
+    pub fn waiting_on_nodes(&self, key: &LockKey) -> usize {
+        let queues = self.queues();
+        let places = queues.get(key).map(|queue| &queue.places);
+        let named = places
+            .into_iter()
+            .flatten()
+            .filter_map(|turn| turn.who.as_ref());
+        named.filter(|who| who.stands_on_nodes).count()
     }
 
     /// The lock was released, as far as anybody saw: whoever is first tries at once.

@@ -109,6 +109,8 @@ impl Trouble {
             ServerErrorKind::MasterDown => Self::down("is a replica that has lost its primary"),
             ServerErrorKind::ReadOnly => Self::down("is a replica: it takes no writes"),
             _ if is_about_credentials(error) => Self::wrong_password(),
+            // The redis crate calls it another error where it is about the database.
+            _ if error.detail().and_then(forbidden_command).is_some() => Self::refused(error),
             _ => Self::down(words(error)),
         }
     }
@@ -133,9 +135,14 @@ impl Trouble {
     }
 
     fn refused(error: &RedisError) -> Self {
+        let words = words(error);
+        let reason = match forbidden_command(&words) {
+            Some(command) => format!("{words}; permit it with ACL SETUSER … +{command}"),
+            None => words,
+        };
         Self {
             state: NodeState::Refused,
-            reason: words(error),
+            reason,
         }
     }
 }
@@ -177,6 +184,11 @@ fn words(error: &RedisError) -> String {
         (Some(code), true) => code.to_owned(),
         (None, true) => error.category().to_owned(),
     }
+}
+
+/// The command that this user may not run, where the server names it.
+fn forbidden_command(words: &str) -> Option<&str> {
+    words.split("run the '").nth(1)?.split('\'').next()
 }
 
 /// What this user may not do, said about a command in a script: Redis 7.0 and later ones have words of their own for it,
@@ -273,6 +285,15 @@ mod tests {
         ] {
             assert_eq!(Trouble::of(&server_says(line)).reason, told);
         }
+    }
+
+    #[test]
+    fn a_command_that_is_needed_to_connect_is_told_with_the_rule_that_permits_it() {
+        let line = b"-NOPERM User viewer has no permissions to run the 'select' command\r\n";
+        let trouble = Trouble::of(&server_says(line));
+        assert_eq!(trouble.state, NodeState::Refused);
+        let rule = "permit it with ACL SETUSER … +select";
+        assert!(trouble.reason.ends_with(rule), "{}", trouble.reason);
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Who waits for Redisson's locks on one node: the queue beside a fair lock, and those who have themselves told of a release.
+//! Who waits for locks on one node: in the queue beside Redisson's fair lock, by having themselves told of a release, or blocked on
+//! a list that is pushed to.
 //!
-//! One subscriber is one Redisson instance, however many of its threads wait.
+//! One subscriber is one Redisson instance, however many of its threads wait. Of those who block the server says how many
+//! there are, and not on which keys.
 
 use redis::{RedisResult, Value};
 
@@ -18,6 +20,17 @@ pub struct Waiters {
     pub queue: u64,
     /// So many have themselves told.
     pub subscribers: u64,
+    /// So many clients of the server block, whatever for; 0 where nobody would block for this lock.
+    pub blocked: u64,
+}
+
+/// How a library's clients wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Redisson's: they have themselves told on a channel whose name begins like this.
+    Channel(&'static str),
+    /// They block on a list.
+    Blocking,
 }
 
 /// What is asked about one lock.
@@ -25,8 +38,8 @@ pub struct Waiters {
 pub struct Awaited {
     /// Its name.
     pub key: LockKey,
-    /// How the name of its channel begins.
-    pub channel: &'static str,
+    /// How its clients wait.
+    pub waiting: Waiting,
 }
 
 /// Who waits for these locks; nothing where the node does not answer.
@@ -45,42 +58,74 @@ async fn ask(line: &mut Line, awaited: &[Awaited]) -> RedisResult<Vec<Waiters>> 
     let mut questions = redis::pipe();
     questions.ignore_errors();
     // Where a name has braces of its own, Redisson and node-redisson do not agree.
-    let spelt: Vec<(usize, Spelling)> = (0..)
-        .zip(awaited)
-        .flat_map(|(nth, one)| Spelling::of(&one.key).iter().map(move |&how| (nth, how)))
-        .collect();
-    let names = |start: fn(&Awaited) -> &'static str| {
-        let name = |(nth, how): &(usize, Spelling)| {
-            let one = awaited.get(*nth)?;
-            Some(how.beside(start(one), &one.key))
+    let mut spelt: Vec<(usize, Spelling, &'static str)> = Vec::new();
+    for (nth, one) in awaited.iter().enumerate() {
+        if let Waiting::Channel(channel) = one.waiting {
+            let how = Spelling::of(&one.key).iter();
+            spelt.extend(how.map(|&how| (nth, how, channel)));
+        }
+    }
+    let names = |start: fn(&'static str) -> &'static str| {
+        let name = |(nth, how, channel): &(usize, Spelling, &'static str)| {
+            Some(how.beside(start(channel), &awaited.get(*nth)?.key))
         };
         spelt.iter().filter_map(name).collect::<Vec<_>>()
     };
-    let channels = names(|one| one.channel);
-    questions.cmd("PUBSUB").arg("NUMSUB").arg(&channels);
-    // In a cluster Redisson publishes within a shard. Servers before 7.0 do not know this.
-    questions.cmd("PUBSUB").arg("SHARDNUMSUB").arg(&channels);
+    let channels = names(|channel| channel);
+    let some_block = awaited.iter().any(|one| one.waiting == Waiting::Blocking);
+    if some_block {
+        questions.cmd("INFO").arg("clients");
+    }
+    if !channels.is_empty() {
+        questions.cmd("PUBSUB").arg("NUMSUB").arg(&channels);
+        // In a cluster Redisson publishes within a shard. Servers before 7.0 do not know this.
+        questions.cmd("PUBSUB").arg("SHARDNUMSUB").arg(&channels);
+    }
     for queue in names(|_| "redisson_lock_queue") {
         questions.cmd("LLEN").arg(queue);
     }
     let answers: Vec<RedisResult<Value>> = questions.query_async(&mut line.connection).await?;
     let mut answers = answers.into_iter();
-    let mut counts = || counts(answers.next(), spelt.len());
-    let (classic, sharded) = (counts(), counts());
+    let told = some_block.then(|| answers.next()).flatten();
+    let blocked = told.and_then(Result::ok).map_or(0, blocked);
+    let (classic, sharded) = if channels.is_empty() {
+        (Vec::new(), Vec::new())
+    } else {
+        let mut counts = || counts(answers.next(), spelt.len());
+        (counts(), counts())
+    };
     let queues = answers.map(|answer| {
         let length = answer.and_then(|value| Ok(redis::from_redis_value::<u64>(value)?));
         // There is none, or it may not be asked, or it is something else.
         length.unwrap_or(0)
     });
-    let mut all = vec![Waiters::default(); awaited.len()];
+    let mut all: Vec<Waiters> = awaited
+        .iter()
+        .map(|one| Waiters {
+            blocked: if one.waiting == Waiting::Blocking {
+                blocked
+            } else {
+                0
+            },
+            ..Waiters::default()
+        })
+        .collect();
     let counted = queues.zip(classic.into_iter().zip(sharded));
-    for ((nth, _), (queue, (classic, sharded))) in spelt.iter().zip(counted) {
+    for ((nth, _, _), (queue, (classic, sharded))) in spelt.iter().zip(counted) {
         if let Some(waiters) = all.get_mut(*nth) {
             waiters.queue += queue;
             waiters.subscribers += classic + sharded;
         }
     }
     Ok(all)
+}
+
+/// How many clients block, by `INFO clients`.
+fn blocked(told: Value) -> u64 {
+    let text: String = redis::from_redis_value(told).unwrap_or_default();
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.trim_end().strip_prefix("blocked_clients:"));
+    line.and_then(|figure| figure.parse().ok()).unwrap_or(0)
 }
 
 /// The figures in `name, figure, name, figure …`; zeros where it may not be asked.
@@ -143,6 +188,17 @@ mod tests {
                 "redisson_lock__channel:a:{b}"
             ]
         );
+    }
+
+    #[test]
+    fn those_who_block_are_counted_where_the_server_says_how_many() {
+        let told = |text: &str| blocked(Value::BulkString(text.as_bytes().to_vec()));
+        assert_eq!(
+            told("# Clients\r\nconnected_clients:9\r\nblocked_clients:2\r\n"),
+            2
+        );
+        assert_eq!(told("# Clients\r\n"), 0);
+        assert_eq!(blocked(Value::Nil), 0);
     }
 
     #[test]

@@ -203,6 +203,7 @@ impl Operations {
             label: (!label.is_empty()).then(|| label.to_owned()),
             fingerprint: Layout::name_of_hold(&want.token),
             since: self.index().now(),
+            stands_on_nodes: want.layout.queues_on_nodes(),
         };
         let place = self.queues(&id.group).join_as(&id.key, Some(who));
         // Whoever looks at the lock sees how many wait for it, also when one of them goes away.
@@ -230,8 +231,12 @@ struct Waiters<'a> {
 
 impl Waiters<'_> {
     fn tell(&self) {
-        let waiting = self.operations.queues(&self.id.group).waiting(&self.id.key);
-        self.operations.index().wants().waiting(self.id, waiting);
+        let (queues, key) = (self.operations.queues(&self.id.group), &self.id.key);
+        let (waiting, on_nodes) = (queues.waiting(key), queues.waiting_on_nodes(key));
+        self.operations
+            .index()
+            .wants()
+            .waiting(self.id, waiting, on_nodes);
     }
 }
 

@@ -87,6 +87,7 @@ impl Operations {
             won(group, attempt, Act::Extend).inspect_err(|fault| refused("extend", id, fault))?;
         let expires_at = self.index().now().plus(validity);
         tracing::debug!(act = "extend", lock.group = id.group, lock.key = ?id.key, owner = %owner, "extended");
+        self.index().renewed_here(id, &owner, 1);
         if let Some(kept) = self.kept.get(id, token) {
             kept.extended(ttl, validity, nodes.clone(), owner.clone());
         }
@@ -194,7 +195,7 @@ pub(super) fn released(
     other: impl FnOnce(Vec<NodeAct>) -> Fault,
 ) -> Result<(), Fault> {
     let any = |wanted: fn(&ActOutcome) -> bool| nodes.iter().any(|node| wanted(&node.outcome));
-    if any(|outcome| matches!(outcome, ActOutcome::Released))
+    if any(|outcome| matches!(outcome, ActOutcome::Released | ActOutcome::Releasable))
         || locking::holds_left(nodes).is_some()
     {
         return Ok(());

@@ -6,12 +6,13 @@ use super::act::{impossible, refused, released};
 use super::audited::asked;
 use super::{Operations, check_key};
 use crate::domain::{
-    ActKind, ActOutcome, Environment, Fault, Fingerprint, LockId, NodeAct, Released, SeenHold, Verb,
+    ActKind, ActOutcome, Environment, Fault, Fingerprint, Lock, LockId, NodeAct, Released,
+    SeenHold, Verb,
 };
 use crate::server::access::Actor;
 use crate::server::audit::{End, OpenAct};
 use crate::server::locking::keep::{Kept, Loss};
-use crate::server::locking::{self, Condemned, Refusal};
+use crate::server::locking::{self, Condemned, Forced, Refusal};
 use crate::server::nodes::Group;
 
 /// The longest reason, in characters.
@@ -40,57 +41,10 @@ impl Operations {
         let mut asked = asked(ActKind::ForceRelease, actor, id);
         asked.fingerprint = Some(request.fingerprint.clone());
         asked.reason = Some(request.reason.trim());
-        let checked = self.to_be_forced(actor, id, request);
-        let (group, is_confirmed) = self.checked(&asked, checked)?;
+        let checked = self.may_be_forced(actor, id, request);
+        let group = self.checked(&asked, checked)?;
         let open = self.begin(asked, id).await?;
-        self.force_on(actor, &group, id, request, is_confirmed, open)
-            .await
-    }
-
-    /// The group, and whether the lock's name was typed out.
-    fn to_be_forced(
-        &self,
-        actor: &Actor,
-        id: &LockId,
-        request: ForceRelease<'_>,
-    ) -> Result<(Arc<Group>, bool), Fault> {
-        let ForceRelease {
-            fingerprint,
-            seen,
-            reason,
-            confirm,
-        } = request;
-        let group = self.group_to_act_on(actor, Verb::ForceRelease, id)?;
-        check_key(&id.key)?;
-        let reason = reason.trim();
-        if reason.is_empty() {
-            return Err(impossible(
-                "reason",
-                "is blank; say why the lock is broken".into(),
-            ));
-        }
-        if reason.chars().count() > LONGEST_REASON {
-            return Err(impossible(
-                "reason",
-                format!("is longer than {LONGEST_REASON} characters"),
-            ));
-        }
-        let is_confirmed = confirm == Some(&*id.key.text());
-        match group.config.environment {
-            Environment::Production if !is_confirmed => {
-                return Err(Fault::ConfirmRequired {
-                    key: id.key.clone(),
-                    why: "this group is production".into(),
-                });
-            }
-            Environment::Production | Environment::Staging | Environment::Development => {}
-        }
-        if self.was_acquired_again(id, fingerprint, seen) {
-            let fault = Fault::HoldChanged { nodes: Vec::new() };
-            refused("force-release", id, &fault);
-            return Err(fault);
-        }
-        Ok((group, is_confirmed))
+        self.force_on(actor, &group, id, request, open).await
     }
 
     async fn force_on(
@@ -99,26 +53,19 @@ impl Operations {
         group: &Group,
         id: &LockId,
         request: ForceRelease<'_>,
-        is_confirmed: bool,
         open: OpenAct<'_>,
     ) -> Result<Released, Fault> {
         let ForceRelease {
             fingerprint,
-            seen,
             reason,
             ..
         } = request;
-        let reason = reason.trim();
-        let request = actor.request().map(tracing::field::display);
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason, request.id = request, "begins");
+        let asked_with = actor.request().map(tracing::field::display);
+        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, reason = ?reason.trim(), request.id = asked_with, "begins");
         let kept = self.kept.seen_as(id, fingerprint);
         let paused = kept.as_ref().map(Kept::pause);
-        let condemned = Condemned {
-            key: &id.key,
-            fingerprint,
-            seen,
-            harm_accepted: is_confirmed,
-        };
+        let before = self.known(id);
+        let condemned = condemned(id, request, before.as_deref());
         let forced = locking::force_release(group, condemned).await;
         let at = self.index().now();
         let forced = match forced.map_err(|refusal| fault_of(refusal, id)) {
@@ -129,11 +76,7 @@ impl Operations {
                 return Err(fault);
             }
         };
-        let other = |nodes| Fault::OwnerChanged {
-            owner: forced.owner_now.clone(),
-            nodes,
-        };
-        let end = released(group, &forced.nodes, other);
+        let end = forced_end(group, &forced);
         // What was done is written before anything else can go wrong.
         open.end(&match &end {
             Ok(()) => End::done(&forced.nodes),
@@ -145,18 +88,68 @@ impl Operations {
                 kept.lose(Loss::Forced);
             }
             self.queues(&id.group).freed(&id.key);
+            self.aftermaths
+                .watch(self.index(), before, id, fingerprint, at);
         }
         // What was not released is kept on, or found to be lost.
         drop(paused);
         let seen_after = self.look_again(group, &id.key).await?.lock;
         end.inspect_err(|fault| refused("force-release", id, fault))?;
-        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), request.id = request, "released");
+        tracing::info!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, nodes = ?outcomes(&forced.nodes), request.id = asked_with, "released");
         Ok(Released {
             nodes: forced.nodes,
             at,
             holds: None,
             seen_after,
         })
+    }
+
+    /// What a release would come to, as far as the nodes show now: the same checks and comparisons, and nothing is done.
+    pub async fn rehearse_release(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: ForceRelease<'_>,
+    ) -> Result<Vec<NodeAct>, Fault> {
+        let group = self.may_be_forced(actor, id, request)?;
+        let known = self.known(id);
+        let condemned = condemned(id, request, known.as_deref());
+        let forced = locking::rehearse_release(&group, condemned).await;
+        let forced = forced.map_err(|refusal| fault_of(refusal, id))?;
+        forced_end(&group, &forced)?;
+        Ok(forced.nodes)
+    }
+
+    /// The group, if nothing that is known without asking its nodes speaks against the release.
+    fn may_be_forced(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        request: ForceRelease<'_>,
+    ) -> Result<Arc<Group>, Fault> {
+        let group = self.group_to_act_on(actor, Verb::ForceRelease, id)?;
+        check_key(&id.key)?;
+        check_reason(request.reason)?;
+        match group.config.environment {
+            Environment::Production if !is_confirmed(id, request) => {
+                return Err(Fault::ConfirmRequired {
+                    key: id.key.clone(),
+                    why: "this group is production".into(),
+                });
+            }
+            Environment::Production | Environment::Staging | Environment::Development => {}
+        }
+        if self.was_acquired_again(id, request.fingerprint, request.seen) {
+            let fault = Fault::HoldChanged { nodes: Vec::new() };
+            refused("force-release", id, &fault);
+            return Err(fault);
+        }
+        Ok(group)
+    }
+
+    /// The lock as it stands on the board.
+    fn known(&self, id: &LockId) -> Option<Arc<Lock>> {
+        self.index().stream().locks(std::slice::from_ref(id)).pop()
     }
 
     /// Whether the board knows that this owner let the lock go since somebody saw it, and has it again.
@@ -169,6 +162,46 @@ impl Operations {
             lock.any(|lock| lock.was_acquired_again(fingerprint, since))
         })
     }
+}
+
+pub(super) fn check_reason(reason: &str) -> Result<(), Fault> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        return Err(impossible(
+            "reason",
+            "is blank; say why the lock is broken".into(),
+        ));
+    }
+    if reason.chars().count() > LONGEST_REASON {
+        return Err(impossible(
+            "reason",
+            format!("is longer than {LONGEST_REASON} characters"),
+        ));
+    }
+    Ok(())
+}
+
+fn is_confirmed(id: &LockId, request: ForceRelease<'_>) -> bool {
+    request.confirm == Some(&*id.key.text())
+}
+
+fn condemned<'a>(id: &'a LockId, request: ForceRelease<'a>, known: Option<&Lock>) -> Condemned<'a> {
+    Condemned {
+        key: &id.key,
+        fingerprint: request.fingerprint,
+        seen: request.seen,
+        known_as: known.map(|lock| lock.format),
+        harm_accepted: is_confirmed(id, request),
+    }
+}
+
+/// Whether it was released, or why not.
+fn forced_end(group: &Group, forced: &Forced) -> Result<(), Fault> {
+    let other = |nodes| Fault::OwnerChanged {
+        owner: forced.owner_now.clone(),
+        nodes,
+    };
+    released(group, &forced.nodes, other)
 }
 
 fn fault_of(refusal: Refusal, id: &LockId) -> Fault {
@@ -198,6 +231,7 @@ fn outcomes(nodes: &[NodeAct]) -> Vec<String> {
                 ActOutcome::Acquired => "acquired",
                 ActOutcome::Extended => "extended",
                 ActOutcome::Released => "released",
+                ActOutcome::Releasable => "releasable",
                 ActOutcome::Holds { .. } => "holds",
                 ActOutcome::NotHeld => "not-held",
                 ActOutcome::OtherOwner { .. } => "other-owner",

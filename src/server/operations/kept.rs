@@ -240,7 +240,7 @@ impl Operations {
         };
         let (locks, index, label) = (self.kept.clone(), self.index().clone(), won.label());
         tokio::spawn(async move {
-            let ended = kept.ended().await;
+            let ended = until_ended(&kept, &index, &name.0).await;
             locks.forget(&name, &kept);
             drop(place);
             if let Ended::Lost(loss) = ended {
@@ -248,6 +248,26 @@ impl Operations {
                 tell_lost(&index, (name.0, owner), label, loss.to_string()).await;
             }
         });
+    }
+}
+
+/// Waits until keeping ends, and has it remembered meanwhile that the renewals went through here.
+async fn until_ended(kept: &Kept, index: &Index, id: &LockId) -> Ended {
+    let mut told = kept.watch();
+    let mut known = told.borrow_and_update().extensions();
+    loop {
+        // The sender lives in the handle.
+        let _still_there = told.changed().await;
+        let keeping = told.borrow_and_update().clone();
+        let extensions = keeping.extensions();
+        if extensions > known {
+            index.renewed_here(id, &keeping.owner, extensions - known);
+            index.look_soon(id);
+            known = extensions;
+        }
+        if let Some(ended) = keeping.ended {
+            return ended;
+        }
     }
 }
 

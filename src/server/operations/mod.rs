@@ -2,9 +2,11 @@
 
 mod acquire;
 mod act;
+mod aftermath;
 mod audited;
 mod ended;
 mod force;
+mod force_many;
 mod history;
 pub mod idempotency;
 mod kept;
@@ -22,6 +24,7 @@ use tokio::sync::broadcast;
 pub use acquire::{AcquireRequest, Acquired};
 pub use act::Extended;
 pub use force::ForceRelease;
+pub use force_many::{ForceItem, ForceReleases, ForcedItem};
 pub use history::Inspected;
 pub use list::{ListQuery, Listing};
 
@@ -37,6 +40,7 @@ use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
+use aftermath::Aftermaths;
 use kept::KeptLocks;
 use mine::Held;
 use waits::Told;
@@ -55,6 +59,7 @@ pub struct Operations {
     told: Told,
     telemetry: Telemetry,
     webhooks: Webhooks,
+    aftermaths: Aftermaths,
 }
 
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
@@ -81,6 +86,7 @@ impl Operations {
             held: Held::default(),
             kept: KeptLocks::default(),
             sampling: tokio::sync::Mutex::new(()),
+            aftermaths: Aftermaths::default(),
         }
     }
 

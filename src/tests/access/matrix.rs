@@ -98,6 +98,13 @@ const ROUTES: &[Rule] = &[
         Where::Lock,
         |_| json!({"fingerprint": "0123456789abcdef", "reason": " "}),
     ),
+    // Each lock of the list is asked about besides; see `force_releases`.
+    rule(
+        "POST /api/v1/force-releases",
+        Verb::ForceRelease,
+        Where::Console,
+        |_| json!({"items": [], "reason": "r"}),
+    ),
 ];
 
 /// The server functions.

@@ -2,6 +2,7 @@
 
 mod access;
 mod cron;
+mod forcing;
 mod hostile;
 mod listing;
 mod losing;

@@ -229,6 +229,7 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
         "extend",
         "release",
         "force-release",
+        "force-releases",
         "run",
     ];
     for verb in verbs {
@@ -273,6 +274,7 @@ fn shells_get_completions_for_every_verb() {
             "extend",
             "release",
             "force-release",
+            "force-releases",
             "run",
         ] {
             assert!(script.contains(verb), "{shell} {verb}");

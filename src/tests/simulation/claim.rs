@@ -12,9 +12,9 @@ use lockkeeper::server::nodes::scripts::{Given, Told};
 use lockkeeper::server::nodes::trouble::Missed;
 
 use super::assumptions::Broken;
+use super::call::{Bytes, Call, Reply, text};
 use super::counts::Seen;
 use super::me::Me;
-use super::node::{Bytes, Call, Reply, text};
 use super::withdraw::release_later;
 
 /// Until when stragglers are heard once it is decided, as in `stragglers.rs`.

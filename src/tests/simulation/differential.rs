@@ -8,8 +8,9 @@ use lockkeeper::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RAISE, RELEASE,
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, RedisResult};
 
+use super::call::{Bytes, Call, Lease, Reply};
 use super::dice::Dice;
-use super::node::{Bytes, Call, Kept, Keys, Lease, Name, Reply};
+use super::node::{Kept, Keys, Name};
 use crate::support::redis_nodes::RedisNodes;
 
 /// How many sequences of commands are tried, and how many commands each has.

@@ -9,10 +9,10 @@ use std::time::Duration;
 use lockkeeper::server::locking::fence;
 use lockkeeper::server::nodes::trouble::Missed;
 
+use super::call::{Bytes, Call, Reply};
 use super::checker::Promise;
 use super::clock::Moment;
 use super::counts::Seen;
-use super::node::{Bytes, Call, Reply};
 use super::schedule::Plan;
 use super::world::{Answered, Asked, Event, World};
 

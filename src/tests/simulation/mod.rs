@@ -34,6 +34,7 @@
 
 mod assumptions;
 mod broken;
+mod call;
 mod checker;
 mod claim;
 mod clock;

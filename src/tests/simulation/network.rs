@@ -10,9 +10,10 @@ use lockkeeper::server::nodes::restart::{self, Past, Rules};
 use lockkeeper::server::nodes::trouble::{Missed, Trouble};
 
 use super::assumptions::Broken;
+use super::call::{Call, Reply};
 use super::clock::{Clock, Moment};
 use super::counts::Seen;
-use super::node::{Call, Keys, Reply};
+use super::node::Keys;
 use super::world::{Answered, Asked, Event, World, letter};
 
 /// A node.

@@ -6,9 +6,9 @@ use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::LockingConfig;
 
 use super::assumptions::Broken;
+use super::call::Lease;
 use super::clock::{Clock, Moment};
 use super::dice::Dice;
-use super::node::Lease;
 
 /// What messages go through.
 #[derive(Clone, Copy, Debug)]

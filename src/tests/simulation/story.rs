@@ -10,11 +10,11 @@ use lockkeeper::server::nodes::scripts::Told;
 use lockkeeper::server::nodes::trouble::Missed;
 
 use super::assumptions::Broken;
+use super::call::{Bytes, Call, text};
 use super::checker::{HoldId, ms};
 use super::claim::{Claim, Taken, Tried, Want, hear_until, told};
 use super::counts::Seen;
 use super::me::Me;
-use super::node::{Bytes, Call, text};
 use super::withdraw::release_later;
 
 /// The first and the longest pause between two tries, in microseconds, as in `wait.rs`.

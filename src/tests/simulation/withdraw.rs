@@ -7,10 +7,10 @@ use std::time::Duration;
 use lockkeeper::server::nodes::scripts::Told;
 use lockkeeper::server::nodes::trouble::Missed;
 
+use super::call::Call;
 use super::claim::told;
 use super::counts::Seen;
 use super::me::Me;
-use super::node::Call;
 
 /// The first and the longest pause between two tries, in microseconds.
 const PAUSES: (u64, u64) = (100_000, 5_000_000);

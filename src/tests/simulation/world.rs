@@ -9,13 +9,14 @@ use std::task::{Context, Waker};
 
 use lockkeeper::server::nodes::trouble::Missed;
 
+use super::call::{Call, Reply};
 use super::checker::{Checker, Violation, ms};
 use super::clock::{Clock, Moment};
 use super::counts::{Counts, Seen};
 use super::dice::Dice;
 use super::me::Me;
 use super::network::{Link, Server};
-use super::node::{Call, Name, Reply};
+use super::node::Name;
 use super::schedule::{Mischief, Plan};
 use super::story::live;
 

@@ -10,6 +10,7 @@ pub async fn force_release(group: &Group, key: &LockKey, fingerprint: &Fingerpri
         key,
         fingerprint,
         seen: SeenHold::default(),
+        known_as: None,
         harm_accepted: true,
     };
     locking::force_release(group, condemned).await.unwrap()

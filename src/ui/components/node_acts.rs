@@ -34,6 +34,7 @@ pub fn words(outcome: &ActOutcome) -> String {
         ActOutcome::Acquired => "acquired".to_owned(),
         ActOutcome::Extended => "extended".to_owned(),
         ActOutcome::Released => "released".to_owned(),
+        ActOutcome::Releasable => "would be released".to_owned(),
         ActOutcome::Holds { holds: 1 } => "released once, held once more".to_owned(),
         ActOutcome::Holds { holds } => format!("released once, held {holds} times more"),
         ActOutcome::NotHeld => "was not there".to_owned(),
@@ -50,7 +51,7 @@ pub fn words(outcome: &ActOutcome) -> String {
 fn tone(outcome: &ActOutcome) -> Tone {
     match outcome {
         ActOutcome::Acquired | ActOutcome::Extended | ActOutcome::Released => Tone::Good,
-        ActOutcome::NotHeld | ActOutcome::Holds { .. } => Tone::Plain,
+        ActOutcome::NotHeld | ActOutcome::Releasable | ActOutcome::Holds { .. } => Tone::Plain,
         ActOutcome::OtherOwner { .. } | ActOutcome::AnotherHold => Tone::Warn,
         ActOutcome::Pending => Tone::Unsure,
         ActOutcome::Failed { .. } => Tone::Alarm,

@@ -14,6 +14,9 @@ use crate::ui::query::{Only, Query};
 pub fn SearchBar(
     /// What is shown now.
     query: Memo<Query>,
+    /// The page that is searched.
+    #[prop(default = paths::LOCKS)]
+    page: &'static str,
 ) -> impl IntoView {
     let live = Live::expect();
     let groups = Memo::new(move |_| {
@@ -31,7 +34,7 @@ pub fn SearchBar(
             scroll: false,
             ..NavigateOptions::default()
         };
-        navigate.with_value(|navigate| navigate(&next.path(), options));
+        navigate.with_value(|navigate| navigate(&next.path_on(page), options));
     };
     let hidden = move || {
         let fields = query
@@ -43,7 +46,7 @@ pub fn SearchBar(
             .collect_view()
     };
     view! {
-        <form role="search" action=paths::LOCKS method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
+        <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
             <span class="relative min-w-52 max-w-md grow">
                 <span class="pointer-events-none absolute inset-y-0 start-2.5 flex items-center text-faint">
                     <Icon sign=Sign::Search />
@@ -94,22 +97,28 @@ pub fn SearchBar(
             <noscript>
                 <button type="submit">"Search"</button>
             </noscript>
-            <Chips query />
+            <Chips query page />
         </form>
     }
 }
 
 /// The filters that are on, each with the way to take it off.
 #[component]
-fn Chips(query: Memo<Query>) -> impl IntoView {
+fn Chips(query: Memo<Query>, page: &'static str) -> impl IntoView {
     let chips = move || {
         let query = query.get();
         let mut chips = Vec::new();
         if query.only != Only::Everything {
-            chips.push((query.only.words(), query.with_only(Only::Everything).path()));
+            chips.push((
+                query.only.words(),
+                query.with_only(Only::Everything).path_on(page),
+            ));
         }
         if let Some(group) = &query.group {
-            chips.push((format!("group {group}"), query.with_group(None).path()));
+            chips.push((
+                format!("group {group}"),
+                query.with_group(None).path_on(page),
+            ));
         }
         chips
     };

@@ -5,14 +5,18 @@ use std::time::Duration;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_meta::Title;
+use leptos_router::hooks::use_location;
 
 use crate::domain::{Timestamp, Waits};
 use crate::ui::calls;
 use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::wait_tree::WaitTree;
 use crate::ui::format;
-use crate::ui::kit::{Banner, Empty, Tone};
+use crate::ui::kit::{Banner, Empty, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::paths;
+use crate::ui::query::Query;
 
 /// How often the console is asked.
 const EVERY: Duration = Duration::from_secs(2);
@@ -23,14 +27,19 @@ pub fn WaitsPage() -> impl IntoView {
     let asked = Loading::new(calls::waits);
     let told = RwSignal::new(None::<Waits>);
     follow(told);
+    let search = use_location().search;
+    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
-        view! { <Shown told /> }.into_any()
+        view! { <Shown told query /> }.into_any()
     });
     view! {
         <Title text="Waits · Lockkeeper" />
         <h1 class="mb-4 text-xl font-semibold">"Who waits for whom"</h1>
         <OnBoard>
+            <div class="mb-4 flex">
+                <SearchBar query page=paths::WAITS />
+            </div>
             <Loaded loading=asked show />
         </OnBoard>
     }
@@ -56,7 +65,7 @@ fn follow(told: RwSignal<Option<Waits>>) {
 }
 
 #[component]
-fn Shown(told: RwSignal<Option<Waits>>) -> impl IntoView {
+fn Shown(told: RwSignal<Option<Waits>>, query: Memo<Query>) -> impl IntoView {
     // The moment it was read changes every time; the picture is drawn again only when something else did.
     let picture = Memo::new(move |_| {
         told.with(|told| {
@@ -82,10 +91,12 @@ fn Shown(told: RwSignal<Option<Waits>>) -> impl IntoView {
             view! { <p class="mt-3 text-muted">"There are more fair locks than are asked about at once: others may wait."</p> }
                 .into_any()
         });
-        let tree = if waits.locks.is_empty() {
-            view! { <NobodyWaits /> }.into_any()
-        } else {
-            view! { <WaitTree waits /> }.into_any()
+        let narrowed =
+            query.with(|query| waits.narrowed(query.group.as_deref(), query.text.trim()));
+        let tree = match (waits.locks.is_empty(), narrowed.locks.is_empty()) {
+            (true, _) => view! { <NobodyWaits /> }.into_any(),
+            (false, true) => view! { <NothingFound /> }.into_any(),
+            (false, false) => view! { <WaitTree waits=narrowed /> }.into_any(),
         };
         Some(view! { {beyond} {tree} {cut} }.into_any())
     };
@@ -105,6 +116,20 @@ fn Unread(nodes: String) -> impl IntoView {
                 <p>{format!("Queues could not be read on {nodes}: others may wait there.")}</p>
             </Banner>
         </div>
+    }
+}
+
+#[component]
+fn NothingFound() -> impl IntoView {
+    view! {
+        <Empty title="Nothing found">
+            <p>
+                "Somebody waits, but no lock, owner or waiter that this search lets through. "
+                <Link href=paths::WAITS.to_owned() stays=true class="font-medium text-accent underline underline-offset-2">
+                    "Show all"
+                </Link>
+            </p>
+        </Empty>
     }
 }
 

@@ -9,6 +9,7 @@ mod nodes;
 mod passing;
 mod renewing;
 mod scheduled;
+mod together;
 mod tokens;
 
 use std::time::Duration;
@@ -68,6 +69,17 @@ pub fn start(nodes: &[DemoNode], tasks: &TaskTracker, stop: &CancellationToken) 
     work.begin(renewing::watchdog(jobs(), "redisson:inventory:sync", 31, 2));
     work.begin(scheduled::reminders(jobs()));
     work.begin(scheduled::thumbnails(jobs()));
+    work.begin(together::readers(jobs()));
+    for thread in [12, 47, 63] {
+        work.begin(together::in_line(jobs(), thread));
+    }
+    for _ in 0..4 {
+        work.begin(together::permit(jobs()));
+    }
+    for job in [4_181, 4_182] {
+        work.begin(renewing::worker(jobs(), job));
+    }
+    work.begin(scheduled::export(jobs()));
     work.begin(left_behind::nightly_report(jobs()));
     work.begin(left_behind::import(jobs()));
 }

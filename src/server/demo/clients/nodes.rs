@@ -94,6 +94,13 @@ impl Nodes {
         self.on_how_many(&exists, &redis::Value::Int(1)).await
     }
 
+    /// Runs several commands on every node, whatever comes of them.
+    pub async fn all(&mut self, commands: &redis::Pipeline) {
+        for command in commands.cmd_iter() {
+            self.each::<redis::Value>(command).await;
+        }
+    }
+
     async fn on_how_many(&mut self, command: &Cmd, expected: &redis::Value) -> usize {
         self.each::<redis::Value>(command)
             .await

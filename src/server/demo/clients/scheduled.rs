@@ -40,3 +40,17 @@ pub async fn thumbnails(mut nodes: Nodes) {
         sleep(secs(if taken { 45 } else { 5 })).await;
     }
 }
+
+/// A unique job of Laravel's: queued once in five minutes, however often it is asked for.
+pub async fn export(mut nodes: Nodes) {
+    const KEY: &str = "laravel_unique_job:App\\Jobs\\ExportOrders:eu";
+    loop {
+        let token = tokens::letters(16).into_bytes();
+        let taken = nodes.take(KEY, &token, secs(300)).await;
+        sleep(secs(if taken { 120 } else { 15 })).await;
+        if taken {
+            nodes.release(KEY, &token).await;
+        }
+        pause(5_000..20_000).await;
+    }
+}

@@ -44,6 +44,13 @@ pub fn shedlock(moment: Timestamp, host: &str) -> String {
     format!("ADDED:{moment}@{host}:{}", uuid())
 }
 
+/// Laravel: so many letters and digits.
+pub fn letters(many: usize) -> String {
+    const ALL: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let one = || char::from(ALL[rand::random_range(0..ALL.len())]);
+    std::iter::repeat_with(one).take(many).collect()
+}
+
 /// A random UUID (version 4).
 pub fn uuid() -> String {
     let mut bytes = rand::random::<[u8; 16]>();

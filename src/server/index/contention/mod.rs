@@ -28,6 +28,8 @@ struct Signs {
     /// By the node's place in the configuration.
     nodes: BTreeMap<usize, OfNode>,
     sample: Option<Sample>,
+    /// Somebody touched the lock and has perhaps been blocking since: those who block are told of until none does.
+    somebody_came: bool,
 }
 
 /// What one node shows.
@@ -70,22 +72,15 @@ impl Contention {
 
     /// What is known about this lock, and why touches cannot be told if that is so for each node that has it.
     pub(super) fn evidence(&self, id: &LockId, now: Timestamp) -> (Vec<Evidence>, Option<String>) {
-        let mut evidence = self.wants.evidence(id, now);
         let mut signs = self.signs();
         let Some(signs) = signs.get_mut(id) else {
-            return (evidence, None);
+            return (self.wants.evidence(id, 0, now), None);
         };
         let most = |figure: fn(&OfNode) -> u64| signs.nodes.values().map(figure).max().unwrap_or(0);
         // Whoever wants a lock of several nodes asks each of them: they are the same ones.
         let queue = most(|node| node.waiters.queue);
         let subscribers = most(|node| node.waiters.subscribers);
-        if queue > 0 {
-            // Those who ask this console wait in it.
-            match evidence.iter_mut().find(|sign| sign.kind == "queue") {
-                Some(ours) => ours.value += queue,
-                None => evidence.insert(0, sign("queue", queue, Duration::ZERO)),
-            }
-        }
+        let mut evidence = self.wants.evidence(id, queue, now);
         if subscribers > 0 {
             evidence.push(sign("subscribers", subscribers, Duration::ZERO));
         }
@@ -96,6 +91,12 @@ impl Contention {
         {
             let window = Duration::from_secs(touch.watched.into());
             evidence.push(sign("idle-touch", touch.contended.into(), window));
+        }
+        let blocked = most(|node| node.waiters.blocked);
+        let is_touched = evidence.iter().any(|sign| sign.kind == "idle-touch");
+        signs.somebody_came = blocked > 0 && (signs.somebody_came || is_touched);
+        if signs.somebody_came {
+            evidence.push(sign("blocked", blocked, Duration::ZERO));
         }
         signs.sample.take_if(|sample| sample.until < now);
         if let Some(sample) = signs.sample.as_ref().filter(|sample| sample.failed > 0) {
@@ -230,13 +231,14 @@ mod tests {
             waiters: Waiters {
                 queue,
                 subscribers: 1,
+                blocked: 0,
             },
             doubt: None,
         };
         assert!(contention.note("default", &id.key, 0, of_node(7, 2)));
         assert!(!contention.note("default", &id.key, 0, of_node(7, 2)));
         assert!(contention.note("default", &id.key, 1, of_node(6, 2)));
-        wants.waiting(&id, 3);
+        wants.waiting(&id, 3, 0);
         let all = "queue 5 0, subscribers 1 0, idle-touch 7 60000";
         assert_eq!(told(), (all.to_owned(), None));
         let blind = OfNode {
@@ -253,5 +255,37 @@ mod tests {
         );
         contention.forget(&id);
         assert_eq!(told().0, "queue 3 0");
+    }
+
+    #[test]
+    fn who_blocks_counts_from_when_somebody_came_until_nobody_does() {
+        let contention = Contention::new(Arc::default());
+        let now = Timestamp::from_millis(1_795_200_545_000);
+        let id = LockId {
+            group: "default".into(),
+            key: "lock:a".into(),
+        };
+        let told = |contended, blocked| {
+            let shown = OfNode {
+                touch: Figure {
+                    contended,
+                    watched: 60,
+                },
+                waiters: Waiters {
+                    blocked,
+                    ..Waiters::default()
+                },
+                doubt: None,
+            };
+            contention.note("default", &id.key, 0, shown);
+            let evidence = contention.evidence(&id, now).0.into_iter();
+            let words = evidence.map(|one| format!("{} {}", one.kind, one.value));
+            words.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(told(0, 5), "", "they wait for jobs, as always");
+        assert_eq!(told(1, 6), "idle-touch 1, blocked 6");
+        assert_eq!(told(0, 6), "blocked 6", "it came a while ago, and waits");
+        assert_eq!(told(0, 0), "");
+        assert_eq!(told(0, 5), "");
     }
 }

@@ -14,8 +14,9 @@ use super::{Contention, OfNode};
 use crate::domain::{Format, LockId, LockKey};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
+use crate::server::nodes::semaphores::awaited;
 use crate::server::nodes::touch::{Blind, Round, Sensor, Touch};
-use crate::server::nodes::waiters::{Awaited, Waiters, waiters};
+use crate::server::nodes::waiters::{Awaited, Waiters, Waiting, waiters};
 
 /// The pause between two rounds, on average.
 const EVERY: Duration = Duration::from_millis(500);
@@ -26,6 +27,9 @@ const LOCKS_PER_ROUND: usize = 5_000;
 
 /// Who waits is asked in every so many rounds.
 const ROUNDS_PER_WAITERS: u32 = 2;
+
+/// How often semaphores are looked for: the server goes over all of its channels then.
+const SEMAPHORES_EVERY: Duration = Duration::from_secs(10);
 
 /// What was seen of touches counts for so long, though no more can be seen.
 const BLIND_FOR: Duration = Duration::from_secs(60);
@@ -38,11 +42,13 @@ pub async fn sense(index: Index, group: Arc<Group>, place: usize, stop: Cancella
     let sensing = Sensing {
         index,
         group: group.config.name.clone(),
+        of: group,
         node,
         place,
         sensor: Sensor::default(),
         behind: None,
         rounds: 0,
+        semaphores_at: Instant::now(),
         waiters: HashMap::new(),
         blind_since: None,
     };
@@ -52,12 +58,15 @@ pub async fn sense(index: Index, group: Arc<Group>, place: usize, stop: Cancella
 struct Sensing {
     index: Index,
     group: String,
+    of: Arc<Group>,
     node: Arc<Node>,
     place: usize,
     sensor: Sensor,
     /// The last lock of the round before.
     behind: Option<LockKey>,
     rounds: u32,
+    /// When semaphores are looked for again.
+    semaphores_at: Instant,
     /// Who waited when that was last asked.
     waiters: HashMap<LockKey, Waiters>,
     blind_since: Option<Instant>,
@@ -69,6 +78,7 @@ impl Sensing {
         loop {
             // Not in step with what else is done every second.
             sleep(EVERY.mul_f64(rand::random_range(0.8..1.2))).await;
+            self.find_semaphores().await;
             let locks = self.next_locks();
             if locks.is_empty() {
                 continue;
@@ -91,6 +101,18 @@ impl Sensing {
             if self.index.reports.send(report).await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// Semaphores are known by who waits for them.
+    async fn find_semaphores(&mut self) {
+        let now = Instant::now();
+        if now < self.semaphores_at {
+            return;
+        }
+        self.semaphores_at = now + SEMAPHORES_EVERY;
+        for key in awaited(&self.node).await {
+            self.index.is_a_semaphore(&self.of, &key);
         }
     }
 
@@ -121,9 +143,9 @@ impl Sensing {
         let awaited: Vec<Awaited> = locks
             .iter()
             .filter_map(|(key, format)| {
-                let channel = channel(*format)?;
+                let waiting = waiting(*format)?;
                 let key = key.clone();
-                Some(Awaited { key, channel })
+                Some(Awaited { key, waiting })
             })
             .collect();
         for (key, _) in locks {
@@ -183,13 +205,16 @@ impl Sensing {
     }
 }
 
-/// How the channel begins on which this library's waiters have themselves told of a release.
-fn channel(format: Format) -> Option<&'static str> {
+/// How this library's clients wait, where a node can tell.
+fn waiting(format: Format) -> Option<Waiting> {
     match format.slug() {
-        "redisson-read-write" => Some("redisson_rwlock"),
-        "redisson-semaphore" | "redisson-permit-semaphore" => Some("redisson_sc"),
+        "redisson-read-write" => Some(Waiting::Channel("redisson_rwlock")),
+        "redisson-semaphore" | "redisson-permit-semaphore" => Some(Waiting::Channel("redisson_sc")),
+        "python-redis-lock" | "redis-semaphore-rb" | "sidekiq-unique-jobs" => {
+            Some(Waiting::Blocking)
+        }
         other => other
             .starts_with("redisson")
-            .then_some("redisson_lock__channel"),
+            .then_some(Waiting::Channel("redisson_lock__channel")),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::super::merge::{Entry, merge};
+use super::super::merge::Entry;
 use super::super::observer::Report;
 use super::{KEYS_AT_ONCE, Watcher};
 use crate::domain::quorum::{Judgement, judge};
@@ -96,7 +96,7 @@ impl Watcher {
         self.note_rejected(&look, keys);
         let nodes_seen = look.nodes.iter().any(|node| node.seen.is_ok());
         let asked_at = look.asked_at;
-        let mut entries = merge(look, keys, self.group.config.naming());
+        let mut entries = self.index.merged(&self.group, look, keys);
         // Asked after the look: a flush that came in between is a gap.
         let fed = self.group.fed();
         for entry in &mut entries {

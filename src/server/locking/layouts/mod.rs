@@ -15,6 +15,7 @@ pub mod redisson;
 use std::time::Duration;
 
 pub use permissions::Permissions;
+pub(in crate::server::locking) use permissions::explain;
 pub use plain::{millis, release as release_string};
 use redis::RedisResult;
 pub use redisson::{Request, fair_queue};

@@ -61,31 +61,40 @@ impl Layout {
     /// A refusal for lack of a permission, with the permission in it: servers do not say which of the names they mean, and
     /// in a script not always which of the commands.
     pub(in crate::server::locking) fn explain(self, missed: Missed) -> Missed {
-        match missed {
-            Missed::Refused { reason } if reason.starts_with(FORBIDDEN) => Missed::Refused {
-                reason: match self.lacks(&reason) {
-                    Some(rules) => format!("{reason}; its user needs {rules}"),
-                    None => reason,
-                },
-            },
-            other => other,
-        }
+        explain(self.permissions(), missed)
     }
+}
 
-    /// What may be lacking, by the server's words; nothing where they name it.
-    fn lacks(self, reason: &str) -> Option<String> {
-        let rules = |of: fn(&Permissions) -> &'static [&'static str]| {
-            let rules: Vec<&str> = self.permissions().iter().flat_map(of).copied().collect();
-            rules.join(" ")
-        };
-        if reason.contains("access") && reason.contains(" key") {
-            let keys = rules(|needed| needed.keys);
-            Some(format!("the name of the lock, and beside it {keys}"))
-        } else if reason.ends_with("this command or subcommand") {
-            Some(rules(|needed| needed.commands))
+/// A refusal for lack of a permission, with what is needed of these in it.
+pub(in crate::server::locking) fn explain(needed: &[Permissions], missed: Missed) -> Missed {
+    match missed {
+        Missed::Refused { reason } if reason.starts_with(FORBIDDEN) => Missed::Refused {
+            reason: match lacks(needed, &reason) {
+                Some(rules) => format!("{reason}; its user needs {rules}"),
+                None => reason,
+            },
+        },
+        other => other,
+    }
+}
+
+/// What may be lacking, by the server's words; nothing where they name it.
+fn lacks(needed: &[Permissions], reason: &str) -> Option<String> {
+    let rules = |of: fn(&Permissions) -> &'static [&'static str]| {
+        let rules: Vec<&str> = needed.iter().flat_map(of).copied().collect();
+        rules.join(" ")
+    };
+    if reason.contains("access") && reason.contains(" key") {
+        let keys = rules(|needed| needed.keys);
+        Some(if keys.is_empty() {
+            "the name of the lock".to_owned()
         } else {
-            None
-        }
+            format!("the name of the lock, and beside it {keys}")
+        })
+    } else if reason.ends_with("this command or subcommand") {
+        Some(rules(|needed| needed.commands))
+    } else {
+        None
     }
 }
 

@@ -23,6 +23,7 @@
 //! nobody but that thread could read beside it. And sidekiq-unique-jobs' digest is unlocked as a job does it, not deleted:
 //! the queue of others, and the lock of a job that runs (`…:RUN`), are theirs.
 
+pub mod permissions;
 mod redisson;
 
 use redis::{RedisResult, Script};

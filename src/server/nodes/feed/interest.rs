@@ -1,14 +1,8 @@
 //! Which of the names that a server tells are the group's.
 
 use super::super::scripts::FENCES;
-use crate::domain::glob;
-
-/// What Redisson puts beside a lock: a write to it is news of the lock. They end with the lock's name in braces.
-const COMPANIONS: [&[u8]; 3] = [
-    b"redisson_lock_queue:{",
-    b"redisson_lock_timeout:{",
-    b"redisson_rwlock:{",
-];
+use crate::domain::{LockKey, glob};
+use crate::server::formats;
 
 /// What a name that a server told is to a group.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,7 +10,7 @@ pub enum Meaning<'a> {
     /// A lock may be called this.
     Lock(&'a [u8]),
     /// It belongs to the lock of this name.
-    Beside(&'a [u8]),
+    Beside(LockKey),
     /// Nothing.
     Foreign,
 }
@@ -40,8 +34,9 @@ impl Interest {
 
     /// What a name means.
     pub fn meaning<'a>(&self, name: &'a [u8]) -> Meaning<'a> {
-        if let Some(lock) = beside(name) {
-            return if self.is_ours(lock) {
+        // What a library puts beside its lock: a write to it is news of the lock.
+        if let Some(lock) = formats::parent_of(name) {
+            return if self.is_ours(lock.as_bytes()) {
                 Meaning::Beside(lock)
             } else {
                 Meaning::Foreign
@@ -60,26 +55,22 @@ impl Interest {
     }
 }
 
-/// The lock that a companion stands beside.
-fn beside(name: &[u8]) -> Option<&[u8]> {
-    let rest = COMPANIONS
-        .iter()
-        .find_map(|start| name.strip_prefix(*start))?;
-    let end = rest.iter().position(|&byte| byte == b'}')?;
-    rest.get(..end)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_that_match_are_locks_and_what_redisson_puts_beside_them_is_news_of_them() {
+    fn names_that_match_are_locks_and_what_stands_beside_them_is_news_of_them() {
         let interest = Interest::new(&["lock:*".to_owned()]);
         for (name, meaning) in [
             (&b"lock:a"[..], Meaning::Lock(b"lock:a")),
-            (b"redisson_lock_queue:{lock:a}", Meaning::Beside(b"lock:a")),
+            (
+                b"redisson_lock_queue:{lock:a}",
+                Meaning::Beside("lock:a".into()),
+            ),
+            (b"lock-signal:a", Meaning::Beside("lock:a".into())),
             (b"redisson_lock_queue:{other}", Meaning::Foreign),
+            (b"redisson_lock_queue:{lock:a", Meaning::Foreign),
             (b"redisson_lock_queue:{lock:a", Meaning::Foreign),
             (b"cart:17", Meaning::Foreign),
         ] {

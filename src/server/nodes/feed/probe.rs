@@ -1,5 +1,6 @@
 //! Finds out what a node's user may not do, by trying each thing once on a key that is not there.
 
+use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisResult, Value};
 
 use crate::domain::MissingPermission;
@@ -7,8 +8,16 @@ use crate::domain::MissingPermission;
 /// A name that no lock has. That this user may see it is not expected.
 const NOBODYS_KEY: &str = "lockkeeper:probe";
 
-/// What is tried: the words, the permission, and what is missing on the screen without it.
-const TRIED: [(&[&str], &str, &str); 9] = [
+/// The digest of no script.
+const NOBODYS_SCRIPT: &str = "0000000000000000000000000000000000000000";
+const LOCKS: &str = "the locks themselves";
+const OTHERS: &str = "locks that are hashes, sets or lists";
+const TOUCHES: &str = "who else touches a lock";
+const ACTS: &str = "acquiring, extending and releasing from here";
+
+/// What is tried: the words, the permission, and what is missing on the screen without it. None of it changes anything, or
+/// shows a value.
+const TRIED: [(&[&str], &str, &str); 25] = [
     (
         &["CLIENT", "SETNAME", "lockkeeper-feed"],
         "client|setname",
@@ -29,13 +38,41 @@ const TRIED: [(&[&str], &str, &str); 9] = [
         "time",
         "the difference between the server's clock and ours",
     ),
+    (&["TYPE", NOBODYS_KEY], "type", LOCKS),
+    (&["PTTL", NOBODYS_KEY], "pttl", LOCKS),
+    (&["GETRANGE", NOBODYS_KEY, "0", "0"], "getrange", LOCKS),
+    (&["HGETALL", NOBODYS_KEY], "hgetall", OTHERS),
+    (&["HLEN", NOBODYS_KEY], "hlen", OTHERS),
+    (&["SMEMBERS", NOBODYS_KEY], "smembers", OTHERS),
+    (&["SCARD", NOBODYS_KEY], "scard", OTHERS),
+    (&["ZRANGE", NOBODYS_KEY, "0", "0"], "zrange", OTHERS),
+    (&["ZCARD", NOBODYS_KEY], "zcard", OTHERS),
+    (&["LRANGE", NOBODYS_KEY, "0", "0"], "lrange", OTHERS),
+    (
+        &["LLEN", NOBODYS_KEY],
+        "llen",
+        "who stands in Redisson's queues",
+    ),
+    (
+        &["MEMORY", "USAGE", NOBODYS_KEY],
+        "memory|usage",
+        "hashes, sets and queues of more than a few members",
+    ),
+    (
+        &["OBJECT", "ENCODING", NOBODYS_KEY],
+        "object|encoding",
+        "small hashes in one question less",
+    ),
     (
         &["OBJECT", "IDLETIME", NOBODYS_KEY],
         "object|idletime",
-        "who else touches a lock",
+        TOUCHES,
     ),
-    (&["TYPE", NOBODYS_KEY], "type", "the locks themselves"),
-    (&["PTTL", NOBODYS_KEY], "pttl", "the locks themselves"),
+    (
+        &["OBJECT", "REFCOUNT", NOBODYS_KEY],
+        "object|refcount",
+        TOUCHES,
+    ),
     (
         &["SCAN", "0", "COUNT", "1"],
         "scan",
@@ -46,6 +83,19 @@ const TRIED: [(&[&str], &str, &str); 9] = [
         "pubsub|numsub",
         "who waits for a Redisson lock",
     ),
+    (
+        &["PUBSUB", "CHANNELS", NOBODYS_KEY],
+        "pubsub|channels",
+        "Redisson's semaphores, which only those who wait give away",
+    ),
+    (
+        &["CONFIG", "GET", "appendfsync"],
+        "config|get",
+        "whether a restarted node keeps its locks; it also shows the server's passwords",
+    ),
+    (&["EVALSHA", NOBODYS_SCRIPT, "0"], "evalsha", ACTS),
+    // It is no Lua, so nothing is kept of it.
+    (&["SCRIPT", "LOAD", "nothing ("], "script|load", ACTS),
 ];
 
 /// All that is tried, in one go.
@@ -73,6 +123,29 @@ pub(super) fn missing(answers: &[RedisResult<Value>], acl_user: &str) -> Vec<Mis
         .collect()
 }
 
+/// Whether this user may not take samples; nothing where that cannot be tried. `MONITOR` within a transaction that is thrown
+/// away is refused or queued, and never begins.
+pub(super) async fn is_monitor_missing(
+    connection: &mut MultiplexedConnection,
+    acl_user: &str,
+) -> RedisResult<Option<MissingPermission>> {
+    let begun: RedisResult<()> = redis::cmd("MULTI").query_async(connection).await;
+    match begun {
+        Ok(()) => {}
+        Err(error) if error.is_unrecoverable_error() || error.is_io_error() => return Err(error),
+        // Not permitted, or a proxy that knows no transactions: without one it would begin.
+        Err(_) => return Ok(None),
+    }
+    let mut queued = redis::pipe();
+    queued.ignore_errors().cmd("MONITOR").cmd("DISCARD");
+    let answers: Vec<RedisResult<Value>> = queued.query_async(connection).await?;
+    let costs = "samples of who tries in vain to take a lock";
+    Ok(answers
+        .first()
+        .filter(|answer| is_forbidden(answer))
+        .map(|_| not_allowed(acl_user, "monitor", "", costs)))
+}
+
 /// A permission that is missing, with the line that grants it; `channel` is one that is needed beside it.
 pub(super) fn not_allowed(
     acl_user: &str,
@@ -95,9 +168,11 @@ pub(super) fn not_allowed(
 /// Whether the user may not call the command. One that may not see the key could call it on others.
 pub(super) fn is_forbidden<T>(answer: &RedisResult<T>) -> bool {
     answer.as_ref().err().is_some_and(|error| {
-        error.code() == Some("NOPERM")
-            && !error
-                .detail()
-                .is_some_and(|text| text.contains("the keys used as arguments"))
+        error.code() == Some("NOPERM") && !error.detail().is_some_and(is_about_keys)
     })
+}
+
+/// Redis before and since 7.0 do not say it alike.
+fn is_about_keys(words: &str) -> bool {
+    words.contains("the keys used as arguments") || words.contains("access a key")
 }

@@ -70,7 +70,11 @@ impl Session {
         let answers: Vec<RedisResult<Value>> = self
             .soon(probe::questions().query_async(&mut self.connection.clone()))
             .await?;
-        Ok(probe::missing(&answers, acl_user))
+        let mut missing = probe::missing(&answers, acl_user);
+        let mut connection = self.connection.clone();
+        let monitor = probe::is_monitor_missing(&mut connection, acl_user);
+        missing.extend(self.soon(monitor).await?);
+        Ok(missing)
     }
 
     /// Makes this a subscriber: only then does the server's own limit for what it keeps for a slow reader hold.
@@ -192,7 +196,7 @@ impl Ears {
                 self.feed.written.note(key);
                 self.feed.inbox.tell(self.feed.place, key, writes);
             }
-            Meaning::Beside(key) => self.feed.inbox.tell(self.feed.place, key, 0),
+            Meaning::Beside(key) => self.feed.inbox.tell(self.feed.place, key.as_bytes(), 0),
             Meaning::Foreign => {}
         }
     }

@@ -6,7 +6,10 @@ if kind ~= 'hash' then return not_there() end
 local holds = holds_of(lock, owner)
 if not holds or redis.call('HLEN', lock) > 1 then return not_the_callers(lock, owner, left) end
 if is_later() or holds > tonumber(ARGV[3]) then return another_hold end
-if ARGV[7] ~= '' and redis.pcall('GET', ARGV[7]) ~= ARGV[8] then return another_hold end
+local fence = ARGV[7] ~= '' and redis.pcall('GET', ARGV[7])
+-- Not read for another reason than its type, a missing permission for one.
+if type(fence) == 'table' and not fence.err:find('WRONGTYPE') then return fence end
+if ARGV[7] ~= '' and fence ~= ARGV[8] then return another_hold end
 redis.call('DEL', lock)
 local may_look, head = pcall(head_of, ARGV[5], ARGV[6], ARGV[4])
 for n = 9, #ARGV do

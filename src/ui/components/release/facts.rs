@@ -4,7 +4,6 @@ use leptos::prelude::*;
 
 use super::super::lock_facts::renewed;
 use super::super::owner_name::grouped;
-use super::aftermath::watch_ms;
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
@@ -57,7 +56,7 @@ pub fn ReleaseFacts(
     };
     let watched = move || {
         let lock = lock.read();
-        let span = format::countdown(watch_ms(&lock, live.now.get()));
+        let span = format::countdown(lock.watch_ms(live.now.get()));
         if lock.format.may_come_back() {
             format!("watched for {span}: a live owner may put it back, which undoes the release")
         } else {

@@ -1,6 +1,5 @@
 //! Releasing somebody else's lock: the dialog, which follows the lock while it is open and watches what became of it after.
 
-mod aftermath;
 mod confirmation;
 mod facts;
 mod form;

@@ -5,8 +5,7 @@ use leptos::prelude::*;
 use super::super::lock_name::LockName;
 use super::super::node_acts::NodeActs;
 use super::Act;
-use super::aftermath::{Aftermath, watch_ms};
-use crate::domain::{ActOutcome, NodeAct};
+use crate::domain::{ActOutcome, Aftermath, NodeAct};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Sign, Tone};
 use crate::ui::live::Live;
@@ -26,7 +25,7 @@ pub fn ReleaseResult(
         released,
     } = act;
     let (id, at) = (lock.id.clone(), released.at);
-    let until = at.plus_millis(i64::try_from(watch_ms(&lock, at)).unwrap_or(i64::MAX));
+    let until = at.plus_millis(i64::try_from(lock.watch_ms(at)).unwrap_or(i64::MAX));
     let aftermath = Memo::new(move |before: Option<&Aftermath>| {
         let current = live.lock(&id);
         let current = current.as_ref().map(|lock| (lock, live.seen_at(lock)));

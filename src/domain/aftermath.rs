@@ -1,6 +1,6 @@
-//! What became of the lock after it was released: watched for one renewal interval. Pure rules.
+//! What became of a lock after it was released by force: watched for one renewal interval, on the page and in the log.
 
-use crate::domain::{Fingerprint, Lock, Owner, Timestamp};
+use super::{Fingerprint, Lock, Owner, Timestamp};
 
 /// A renewal that is a little late still counts.
 const GRACE_MS: u64 = 1_000;
@@ -31,10 +31,12 @@ pub enum Aftermath {
     StillThere,
 }
 
-/// How long a lock is watched after its release: one of its renewal intervals, or as long as its library may take.
-pub fn watch_ms(lock: &Lock, now: Timestamp) -> u64 {
-    let left_ms = lock.lease.remaining_ms(now);
-    lock.format.watch_ms(lock.renewals.every_ms, left_ms) + GRACE_MS
+impl Lock {
+    /// How long it is watched after its release: one of its renewal intervals, or as long as its library may take.
+    pub fn watch_ms(&self, now: Timestamp) -> u64 {
+        let left_ms = self.lease.remaining_ms(now);
+        self.format.watch_ms(self.renewals.every_ms, left_ms) + GRACE_MS
+    }
 }
 
 impl Aftermath {
@@ -88,10 +90,47 @@ impl Aftermath {
 
 #[cfg(test)]
 mod tests {
-    use super::super::standing::tests::{NOW, lock, owner};
+    use super::super::{
+        AcquiredAt, Confidence, Format, Lease, LockId, Mode, Renewals, Source, Verdict,
+    };
     use super::*;
 
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
     const UNTIL: Timestamp = NOW.plus_millis(10_000);
+
+    fn owner(n: u8) -> Owner {
+        Owner {
+            fingerprint: Fingerprint::parse(&format!("{n:016x}")).unwrap(),
+            label: Some(format!("api-{n}")),
+            format: Format::Plain,
+            holds: None,
+        }
+    }
+
+    fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
+        let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
+        Lock {
+            id: LockId {
+                group: "orders".into(),
+                key: "lock:a".into(),
+            },
+            format: Format::Plain,
+            confidence: Confidence::Sure,
+            mode: Mode::Exclusive,
+            verdict: Verdict::Held,
+            flags: Vec::new(),
+            owner: owners.first().cloned(),
+            owners,
+            lease: Lease::until(NOW.plus_millis(30_000), NOW),
+            acquired_at,
+            acquired_at_is: AcquiredAt::FirstSeen,
+            observed_at,
+            nodes: Vec::new(),
+            renewals: Renewals::none(Source::Poll),
+            evidence: Vec::new(),
+            unmeasured: None,
+        }
+    }
 
     fn step(before: Option<&Aftermath>, lock: Option<&Lock>, after_ms: i64) -> Aftermath {
         let lock = lock.map(|lock| (lock, lock.observed_at));
