@@ -49,6 +49,7 @@ mod newer_servers;
 mod nodes;
 mod older_servers;
 mod openapi;
+mod owners;
 mod packages;
 mod permissions;
 mod prometheus;

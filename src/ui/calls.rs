@@ -9,7 +9,7 @@ use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::{
-    Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, Released, SeenHold,
+    Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, OwnersBy, Released, SeenHold,
 };
 
 use super::wire::Told;
@@ -85,6 +85,13 @@ pub async fn audit(search: String) -> Result<Told, Fault> {
         super::audit_query::AuditQuery::parse(&search);
     let operations = &state.operations;
     Told::of(&operations.audit(&actor, filter, 100, cursor).await?)
+}
+
+/// Who holds what, in all groups: [`Owners`](crate::domain::Owners).
+#[server(name = AskForOwners, input = Json)]
+pub async fn owners(by: OwnersBy) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.owners(&actor, None, by)?)
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.

@@ -24,6 +24,7 @@ use self::pages::locks::LocksPage;
 use self::pages::mine::MinePage;
 use self::pages::nodes::NodesPage;
 use self::pages::not_found::NotFoundPage;
+use self::pages::owners::OwnersPage;
 use self::pages::sign_in::SignInPage;
 use self::pages::waits::WaitsPage;
 
@@ -65,6 +66,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/groups/:group/locks") view=LockPage ssr=SsrMode::Async />
                     <Route path=path!("/groups/:group/locks/*key") view=LockPage ssr=SsrMode::Async />
                     <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
+                    <Route path=path!("/owners") view=OwnersPage ssr=SsrMode::Async />
                     <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async />
                     <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
                     <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />

@@ -10,6 +10,8 @@ const LONGEST_FOLLOWED: usize = 8_192;
 pub const LOCKS: &str = "/";
 /// The nodes.
 pub const NODES: &str = "/nodes";
+/// Who holds what.
+pub const OWNERS: &str = "/owners";
 /// Who waits for whom.
 pub const WAITS: &str = "/waits";
 /// Who did what.
@@ -32,6 +34,11 @@ pub fn sign_in(pathname: &str, search: &str) -> String {
         search => format!("{pathname}?{search}"),
     };
     format!("{SIGN_IN}?next={}", segment(&next))
+}
+
+/// The locks whose owner, name or fingerprint contains this.
+pub fn owned_by(name: &str) -> String {
+    format!("{LOCKS}?q={}", segment(name))
 }
 
 /// The page of one lock.

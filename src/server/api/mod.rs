@@ -140,6 +140,7 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::waits::waits))
         .routes(routes!(v1::audit::audit))
         .routes(routes!(v1::audit::export))
+        .routes(routes!(v1::owners::owners))
         .layer(CompressionLayer::new());
     // Short answers, many of them: looking into whether to compress would cost more than it could spare.
     let acting = OpenApiRouter::new()

@@ -12,6 +12,7 @@ pub mod idempotency;
 mod kept;
 mod list;
 mod mine;
+mod owners;
 mod sample;
 mod waits;
 

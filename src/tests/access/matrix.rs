@@ -55,6 +55,7 @@ const ROUTES: &[Rule] = &[
     rule("GET /api/v1/groups", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/locks", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/waits", Verb::See, Where::Console, nothing),
+    rule("GET /api/v1/owners", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/events", Verb::See, Where::Console, nothing),
     rule(
         "GET /api/v1/groups/{group}/locks/{key}",
@@ -123,6 +124,12 @@ const FUNCTIONS: &[Rule] = &[
         |id| json!({"group": id.group, "key": id.key.encoded()}),
     ),
     rule("waits", Verb::See, Where::Console, |_| json!({})),
+    rule(
+        "owners",
+        Verb::See,
+        Where::Console,
+        |_| json!({"by": "host"}),
+    ),
     rule(
         "acquire",
         Verb::Acquire,

@@ -38,6 +38,9 @@ pub fn Layout(
                     <A href=paths::LOCKS exact=true attr:class=tab>
                         "Locks"
                     </A>
+                    <A href=paths::OWNERS attr:class=tab>
+                        "Owners"
+                    </A>
                     <A href=paths::NODES attr:class=tab>
                         "Nodes"
                     </A>

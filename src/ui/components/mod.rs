@@ -27,6 +27,7 @@ pub mod node_dots;
 pub mod node_matrix;
 pub mod node_strip;
 pub mod owner_name;
+pub mod owner_rows;
 pub mod release;
 pub mod sample_box;
 pub mod script_box;

@@ -6,5 +6,6 @@ pub mod locks;
 pub mod mine;
 pub mod nodes;
 pub mod not_found;
+pub mod owners;
 pub mod sign_in;
 pub mod waits;

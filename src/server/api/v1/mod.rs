@@ -6,6 +6,7 @@ pub mod events;
 pub mod force_releases;
 pub mod groups;
 pub mod locks;
+pub mod owners;
 mod refusals;
 pub mod samples;
 mod sheet;
