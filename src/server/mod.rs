@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 mod connections;
 pub mod demo;
+pub mod doctor;
 pub mod formats;
 mod gate;
 mod headers;

@@ -10,6 +10,7 @@ mod bad_input;
 mod cli;
 mod contention;
 mod demo;
+mod doctor;
 mod evidence;
 mod faults;
 mod feed;

@@ -56,6 +56,17 @@ const WALLS: &[Wall] = &[
         doors: &[],
     },
     Wall {
+        room: "server/doctor",
+        never_names: &[
+            "server::index",
+            "server::operations",
+            "server::api",
+            "tokio::",
+            "crate::ui",
+        ],
+        doors: &[],
+    },
+    Wall {
         room: "server/index",
         never_names: &[
             "server::operations",

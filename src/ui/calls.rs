@@ -94,6 +94,13 @@ pub async fn owners(by: OwnersBy) -> Result<Told, Fault> {
     Told::of(&state.operations.owners(&actor, None, by)?)
 }
 
+/// What the doctor says of every group: a list of [`Checkup`](crate::domain::Checkup).
+#[server(name = AskTheDoctor, input = Json)]
+pub async fn checkups() -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.checkups(&actor).await)
+}
+
 /// Acquires a lock for the person at this console; the token stays on the server.
 #[server(input = Json)]
 pub async fn acquire(

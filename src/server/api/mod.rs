@@ -133,6 +133,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
 fn described() -> OpenApiRouter<AppState> {
     let watching = OpenApiRouter::new()
         .routes(routes!(v1::groups::groups))
+        .routes(routes!(v1::findings::findings))
         .routes(routes!(v1::locks::locks))
         .routes(routes!(v1::locks::lock))
         .routes(routes!(v1::samples::monitor_sample))

@@ -30,6 +30,8 @@ pub struct Direct {
     /// Whoever runs the command.
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
+    /// What is odd in the configuration.
+    pub warnings: Vec<String>,
 }
 
 impl Direct {
@@ -49,7 +51,10 @@ impl Direct {
                     .advise(format!("The configuration has: {}.", known.join(", "))));
             }
         }
-        Ok(Self::on(configs, &audit))
+        Ok(Self {
+            warnings: config.warnings,
+            ..Self::on(configs, &audit)
+        })
     }
 
     fn on(configs: Vec<GroupConfig>, audit: &AuditConfig) -> Self {
@@ -62,6 +67,7 @@ impl Direct {
             operations: Arc::new(Operations::new(groups.clone(), index, audit)),
             actor: Actor::command_line(who::am_i()),
             groups,
+            warnings: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 pub const TOP: &str = "\
 Exit statuses:
   0    done
-  1    it failed: no quorum, nodes that cannot be reached, an internal fault
+  1    it failed: no quorum, nodes that cannot be reached, an internal fault; not fit (check)
   2    the command line, the configuration or a value cannot be used
   3    the lock is not held (extend, release, force-release)
   4    the token is not the owner's (extend, release)
@@ -46,6 +46,20 @@ Examples:
 
 Exit status: 0 it is there, 6 not observed on any node, 1 too few nodes can be asked to tell, 2 for
 a command line or configuration that cannot be used.";
+
+pub const CHECK: &str = "\
+Examples:
+  lockkeeper check                                   # the configuration that serve would read
+  lockkeeper check --redis redis://10.0.0.1 --redis redis://10.0.0.2 --redis redis://10.0.0.3
+  lockkeeper check --json | jq -r '.groups[].findings[] | select(.severity == \"error\") | .code'
+  lockkeeper check --fields                          # what can stand in the configuration file
+
+Nodes are asked about persistence, replication, memory, clocks and permissions, and gone over once
+for locks and their leases. Nothing is changed. What may not be asked is told as unchecked. A clock
+that jumps, and leases that are renewed, only a console sees (`serve`, the page /nodes).
+
+Exit status: 0 every group is fit (warnings and notes there may be), 1 there is an error, 2 for a
+command line or configuration that cannot be used.";
 
 pub const ACQUIRE: &str = "\
 Examples:

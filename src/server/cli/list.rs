@@ -125,7 +125,7 @@ pub async fn run(options: List) -> Result<u8, Failure> {
 }
 
 /// Goes over all groups at once.
-async fn survey(direct: &Direct, deadline: Instant) -> Vec<Survey> {
+pub(super) async fn survey(direct: &Direct, deadline: Instant) -> Vec<Survey> {
     let index = direct.operations.index();
     let all = direct
         .groups

@@ -4,6 +4,7 @@ mod acquire;
 mod answer;
 mod api_token;
 mod audit;
+mod check;
 mod completions;
 mod demo;
 mod direct;
@@ -97,6 +98,9 @@ enum Command {
     /// Makes an API token, and the [[token]] of the configuration that accepts it.
     #[command(after_help = help::TOKEN)]
     Token(api_token::ApiToken),
+    /// The doctor: is this set-up fit for locking?
+    #[command(after_help = help::CHECK)]
+    Check(check::Check),
     /// Prints the completions for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions(completions::Completions),
@@ -116,6 +120,7 @@ impl Command {
             | Self::HashPassword(_) => (false, Tell::People),
             Self::Token(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::List(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Check(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Show(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Acquire(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Extend(options) => (options.wants_json(), Tell::ScriptOnStdout),
@@ -143,6 +148,7 @@ impl Command {
             Self::Serve(options) => serve::run(options, logging).await.map(|()| 0),
             Self::Demo(options) => demo::run(options).await.map(|()| 0),
             Self::List(options) => list::run(options).await,
+            Self::Check(options) => check::run(options).await,
             Self::Show(options) => show::run(options).await.map(|()| 0),
             Self::Acquire(options) => acquire::run(options).await,
             Self::Extend(options) => extend::run(options).await.map(|()| 0),
@@ -190,7 +196,8 @@ pub fn run() -> ExitCode {
     // Both TLS libraries of rustls could be meant; this one is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     // More than one thread only where there is work for them: starting them takes longer than most verbs.
-    let mut builder = if command.serves() || matches!(command, Command::List(_)) {
+    let mut builder = if command.serves() || matches!(command, Command::List(_) | Command::Check(_))
+    {
         Builder::new_multi_thread()
     } else {
         Builder::new_current_thread()

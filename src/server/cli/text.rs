@@ -102,6 +102,13 @@ pub struct Page {
 }
 
 impl Page {
+    /// Neither colours nor cuts.
+    #[cfg(test)]
+    pub const PLAIN: Self = Self {
+        colour: false,
+        narrow: false,
+    };
+
     /// What standard output wants.
     pub fn of_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
@@ -207,11 +214,6 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Page = Page {
-        colour: false,
-        narrow: false,
-    };
-
     #[test]
     fn nothing_in_a_name_reaches_the_terminal_as_a_command() {
         assert_eq!(
@@ -229,7 +231,7 @@ mod tests {
             |a: &str, b: &str| vec![(a.to_owned(), Style::Plain), (b.to_owned(), Style::Plain)];
         let rows = [row("锁", "x"), row("lock", "y")];
         assert_eq!(
-            PLAIN.table(&["A", "B"], &rows),
+            Page::PLAIN.table(&["A", "B"], &rows),
             "A     B\n锁    x\nlock  y\n"
         );
     }

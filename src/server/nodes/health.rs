@@ -10,6 +10,15 @@ use crate::domain::{FeedLevel, NodeState, NodeView, Role, Timestamp};
 /// Clocks drift apart by less than this between two checks; more is a step.
 const CLOCK_STEP: Duration = Duration::from_millis(300);
 
+/// A step of a node's clock against ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// When it was noticed.
+    pub at: Timestamp,
+    /// By how many milliseconds: positive where the node's clock went ahead, or ours back.
+    pub by_ms: i64,
+}
+
 /// From how many round trips the best one tells the clock's skew.
 const ROUND_TRIPS_KEPT: usize = 8;
 
@@ -100,6 +109,7 @@ pub struct Health {
     restarted_at: Option<Timestamp>,
     past: Past,
     heard_at: Option<Timestamp>,
+    clock_step: Option<ClockStep>,
 }
 
 impl Health {
@@ -116,6 +126,7 @@ impl Health {
             restarted_at: None,
             past: Past::unknown(),
             heard_at: None,
+            clock_step: None,
         }
     }
 
@@ -132,22 +143,37 @@ impl Health {
     /// Whether this check shows another server than before, or another clock: then its keys may be others too, or be over
     /// sooner or later than was seen.
     pub fn is_another(&self, vitals: &Vitals) -> bool {
-        let jump = vitals.skew_ms.zip(self.round_trips.back());
-        let stepped = jump.is_some_and(|(now, (took, before))| {
-            let blur = took.as_millis().max(vitals.round_trip.as_millis());
-            u128::from((now - before).unsigned_abs()) > blur + CLOCK_STEP.as_millis()
-        });
         let differs = |then: &Facts, now: &Facts| {
             then.run_id.is_some() && then.run_id != now.run_id
                 || then.replid.is_some() && then.replid != now.replid
                 || then.role.is_some() && then.role != now.role
         };
         let facts = vitals.facts.as_ref();
-        stepped || facts.is_some_and(|now| now.run_id.is_some() && differs(&self.facts, now))
+        self.step(vitals).is_some()
+            || facts.is_some_and(|now| now.run_id.is_some() && differs(&self.facts, now))
+    }
+
+    /// By how much its clock stepped against ours since the last check, if it did.
+    fn step(&self, vitals: &Vitals) -> Option<i64> {
+        let (took, before) = self.round_trips.back()?;
+        let by_ms = vitals.skew_ms? - before;
+        let blur = took.as_millis().max(vitals.round_trip.as_millis());
+        (u128::from(by_ms.unsigned_abs()) > blur + CLOCK_STEP.as_millis()).then_some(by_ms)
+    }
+
+    /// The last step that its clock was seen to make.
+    pub fn clock_step(&self) -> Option<ClockStep> {
+        self.clock_step
     }
 
     /// The node answered a check.
     pub fn heard(&mut self, vitals: Vitals) {
+        if let Some(by_ms) = self.step(&vitals) {
+            let at = vitals.heard_at;
+            self.clock_step = Some(ClockStep { at, by_ms });
+            // What was measured against the clock before tells nothing of the one since.
+            self.round_trips.clear();
+        }
         self.enter(NodeState::Up, None, vitals.heard_at);
         self.heard_at = Some(vitals.heard_at);
         self.latency = Some(vitals.round_trip);

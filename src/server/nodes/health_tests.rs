@@ -42,10 +42,17 @@ fn a_server_whose_clock_was_set_back_has_no_uptime() {
 #[test]
 fn the_skew_is_the_one_of_the_best_round_trip() {
     let mut health = Health::unknown();
-    health.heard(vitals(0, 900, 400, "a"));
-    health.heard(vitals(1, 100, 30_000, "a"));
-    health.heard(vitals(2, 700, -400, "a"));
-    assert_eq!(health.view("a", "h:1", NOW).clock_skew_ms, Some(30_000));
+    health.heard(vitals(0, 900, 90, "a"));
+    health.heard(vitals(1, 100, 30, "a"));
+    health.heard(vitals(2, 700, -90, "a"));
+    assert_eq!(health.view("a", "h:1", NOW).clock_skew_ms, Some(30));
+    health.heard(vitals(3, 700, 60_000, "a"));
+    let skew = health.view("a", "h:1", NOW).clock_skew_ms;
+    assert_eq!(
+        skew,
+        Some(60_000),
+        "a step leaves nothing of what was before"
+    );
 }
 
 #[test]
@@ -88,6 +95,21 @@ fn a_step_of_the_clock_another_role_or_another_history_make_it_another_server() 
     ] {
         assert_eq!(health.is_another(&vitals), expected, "{vitals:?}");
     }
+}
+
+#[test]
+fn the_last_step_of_a_clock_is_remembered_with_its_moment_and_its_way() {
+    let mut health = Health::unknown();
+    for (at_ms, skew_ms) in [(0, 0), (1_000, 100), (2_000, 30_100), (3_000, 30_000)] {
+        health.heard(vitals(at_ms, 400, skew_ms, "a"));
+    }
+    let step = ClockStep {
+        at: NOW.plus_millis(2_000),
+        by_ms: 30_000,
+    };
+    assert_eq!(health.clock_step(), Some(step));
+    health.heard(vitals(4_000, 400, -20_000, "a"));
+    assert_eq!(health.clock_step().unwrap().by_ms, -50_000);
 }
 
 #[test]

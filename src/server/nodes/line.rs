@@ -212,15 +212,21 @@ pub(super) fn speaks_only_resp2(error: &RedisError) -> bool {
             .is_some_and(|text| text.to_ascii_lowercase().starts_with("unknown command"))
 }
 
-/// A server that may not answer `PING` for lack of permission is alive all the same.
+/// A server that may not answer `PING` for lack of permission is alive all the same, and so is one that refuses it together
+/// with every write because it cannot write to its disk: it still tells who holds what.
 fn is_pong(answer: Option<RedisResult<Value>>) -> Result<(), Trouble> {
     match answer {
         Some(Ok(Value::SimpleString(text))) if text == "PONG" => Ok(()),
         Some(Ok(Value::BulkString(text))) if text == b"PONG" => Ok(()),
-        Some(Err(error)) if error.code() == Some("NOPERM") => Ok(()),
+        Some(Err(error)) if refuses_but_lives(&error) => Ok(()),
         Some(Err(error)) => Err(Trouble::of(&error)),
         Some(Ok(_)) | None => Err(Trouble::not_redis()),
     }
+}
+
+/// Whether this answer to `PING` comes from a server that can be asked for other things.
+pub(super) fn refuses_but_lives(error: &RedisError) -> bool {
+    matches!(error.code(), Some("NOPERM" | "MISCONF"))
 }
 
 /// The server's clock in milliseconds; nothing where it may not be asked.

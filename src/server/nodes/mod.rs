@@ -13,6 +13,7 @@ pub mod queues;
 pub mod restart;
 pub mod scan;
 pub mod scripts;
+pub mod self_report;
 pub mod semaphores;
 pub mod sighting;
 mod supervisor;

@@ -4,9 +4,11 @@ mod acquire;
 mod act;
 mod aftermath;
 mod audited;
+mod checkup;
 mod ended;
 mod force;
 mod force_many;
+mod fresh;
 mod history;
 pub mod idempotency;
 mod kept;
@@ -32,7 +34,7 @@ pub use list::{ListQuery, Listing};
 pub use crate::server::locking::keep::{Kept, Loss};
 
 use crate::domain::{
-    Fault, GroupView, Lock, LockId, LockKey, NodeState, Place, Snapshot, Verb, View,
+    Checkup, Fault, GroupView, Lock, LockId, LockKey, NodeState, Place, Snapshot, Verb, View, Waits,
 };
 use crate::server::access::Actor;
 use crate::server::audit::Audit;
@@ -42,9 +44,9 @@ use crate::server::nodes::Group;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use aftermath::Aftermaths;
+use fresh::Fresh;
 use kept::KeptLocks;
 use mine::Held;
-use waits::Told;
 
 /// Every verb that pages, API and command line share.
 pub struct Operations {
@@ -57,7 +59,10 @@ pub struct Operations {
     queues: Arc<BTreeMap<String, Queues>>,
     /// Held while a sample is taken.
     sampling: tokio::sync::Mutex<()>,
-    told: Told,
+    /// Who waits for whom.
+    waits: Fresh<Waits>,
+    /// What the doctor said.
+    checkups: Fresh<Checkup>,
     telemetry: Telemetry,
     webhooks: Webhooks,
     aftermaths: Aftermaths,
@@ -75,11 +80,12 @@ impl Operations {
         let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
         let queues = Arc::new(groups.iter().map(name).collect());
         tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
-        let names = groups.iter().map(|group| group.config.name.as_str());
+        let names = || groups.iter().map(|group| group.config.name.as_str());
         Self {
-            telemetry: Telemetry::new(names.clone(), index.now()),
+            telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
-            told: Told::of(names),
+            waits: Fresh::of(names()),
+            checkups: Fresh::of(names()),
             queues,
             groups,
             index,

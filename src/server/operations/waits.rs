@@ -1,9 +1,7 @@
 //! Who waits for whom: this console's own waiters, and those in the queues of Redisson's fair locks, read when it is asked.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
-
-use tokio::sync::Mutex;
 
 use super::{Operations, count};
 use crate::domain::{
@@ -23,17 +21,6 @@ const MOST_QUEUES: usize = 2_000;
 const MOST_LOCKS: usize = 1_000;
 /// So many locks that a waiter holds are told.
 const MOST_HELD: usize = 20;
-
-/// What was told last of each group.
-#[derive(Default)]
-pub(super) struct Told(BTreeMap<String, Mutex<Option<Waits>>>);
-
-impl Told {
-    pub(super) fn of<'a>(groups: impl Iterator<Item = &'a str>) -> Self {
-        let empty = |name: &str| (name.to_owned(), Mutex::default());
-        Self(groups.map(empty).collect())
-    }
-}
 
 impl Operations {
     /// Who waits for whom, in one group or all.
@@ -66,18 +53,8 @@ impl Operations {
 
     /// One group, read again where that was not just done. Those who ask meanwhile wait for the same answer.
     async fn waits_in(&self, group: &Group) -> Waits {
-        let told = self.told.0.get(&group.config.name);
-        let mut told = told.expect("every group has its place").lock().await;
-        let now = self.index().now();
-        if let Some(waits) = &*told
-            && now.since(waits.observed_at) < FRESH
-            && waits.observed_at <= now
-        {
-            return waits.clone();
-        }
-        let waits = self.read_waits(group, now).await;
-        *told = Some(waits.clone());
-        waits
+        let (now, read) = (|| self.index().now(), |now| self.read_waits(group, now));
+        self.waits.get(&group.config.name, now, FRESH, read).await
     }
 
     async fn read_waits(&self, group: &Group, now: Timestamp) -> Waits {

@@ -1,6 +1,7 @@
 //! The command line as people and scripts use it: the real program on real servers.
 
 mod access;
+mod check;
 mod cron;
 mod forcing;
 mod hostile;

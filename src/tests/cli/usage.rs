@@ -139,6 +139,7 @@ fn every_verb_tells_a_mistake_in_the_configuration_and_ends_with_status_2() {
     std::fs::write(folder.path().join("token"), "token").unwrap();
     let verbs = [
         &["list"][..],
+        &["check"],
         &["show", "g", "k"],
         &["acquire", "g", "k", "--ttl", "1s"],
         &["extend", "g", "k", "--ttl", "1s", "--token-file", "token"],

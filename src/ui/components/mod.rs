@@ -9,6 +9,7 @@ pub mod copy_token;
 pub mod coverage;
 pub mod fault_notice;
 pub mod filter_tiles;
+pub mod findings;
 pub mod layout;
 pub mod lease_bar;
 pub mod live_indicator;

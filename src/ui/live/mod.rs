@@ -1,5 +1,6 @@
 //! The board in the browser: first state from the server's page, then changes as they happen, and how old all of it is.
 
+mod again;
 mod asked;
 mod freshness;
 mod me;
@@ -18,6 +19,7 @@ use crate::domain::{
 use super::calls;
 use super::components::loaded::Loading;
 use super::query::Query;
+pub use again::again;
 use asked::{Asked, Sums};
 pub use asked::{MOST_ROWS, seen_from};
 pub use freshness::Freshness;

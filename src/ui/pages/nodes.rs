@@ -1,16 +1,23 @@
-//! `/nodes`: every node of every group.
+//! `/nodes`: every node of every group, and what the doctor says of them.
+
+use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use crate::domain::{GroupView, NodeView};
+use crate::domain::{Checkup, GroupView, NodeView};
+use crate::ui::calls;
 use crate::ui::components::coverage;
-use crate::ui::components::loaded::OnBoard;
+use crate::ui::components::findings::Findings;
+use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
 use crate::ui::components::node_card::NodeCard;
 use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
 use crate::ui::format;
 use crate::ui::kit::Badge;
-use crate::ui::live::Live;
+use crate::ui::live::{Live, again};
+
+/// How often the doctor is asked.
+const EVERY: Duration = Duration::from_secs(10);
 
 /// Every node of every group.
 #[component]
@@ -24,6 +31,13 @@ pub fn NodesPage() -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
+    let asked = Loading::new(calls::checkups);
+    let told = RwSignal::new(None::<Vec<Checkup>>);
+    again(EVERY, calls::checkups, told);
+    let show = Callback::new(move |checkups: Vec<Checkup>| {
+        told.set(Some(checkups));
+        view! { <Findings told /> }.into_any()
+    });
     view! {
         <Title text="Nodes · Lockkeeper" />
         <h1 class="sr-only">"Nodes"</h1>
@@ -31,6 +45,7 @@ pub fn NodesPage() -> impl IntoView {
             <div class="flex flex-col gap-8">
                 {move || names.get().into_iter().map(|name| view! { <Group name /> }.into_any()).collect_view()}
             </div>
+            <Loaded loading=asked show />
         </OnBoard>
     }
 }

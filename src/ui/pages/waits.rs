@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
@@ -14,7 +13,7 @@ use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::wait_tree::WaitTree;
 use crate::ui::format;
 use crate::ui::kit::{Banner, Empty, Link, Tone};
-use crate::ui::live::Live;
+use crate::ui::live::again;
 use crate::ui::paths;
 use crate::ui::query::Query;
 
@@ -26,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(2);
 pub fn WaitsPage() -> impl IntoView {
     let asked = Loading::new(calls::waits);
     let told = RwSignal::new(None::<Waits>);
-    follow(told);
+    again(EVERY, calls::waits, told);
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     let show = Callback::new(move |waits: Waits| {
@@ -43,25 +42,6 @@ pub fn WaitsPage() -> impl IntoView {
             <Loaded loading=asked show />
         </OnBoard>
     }
-}
-
-/// Asks again and again while the page is open.
-fn follow(told: RwSignal<Option<Waits>>) {
-    let live = Live::expect();
-    Effect::new(move |asked_at: Option<Timestamp>| {
-        let now = live.now.get();
-        let asked_at = asked_at.unwrap_or(now);
-        if now.since(asked_at) < EVERY {
-            return asked_at;
-        }
-        spawn_local(async move {
-            // Without an answer the picture stays as it is; the page says that the console is not heard.
-            if let Ok(waits) = calls::waits().await.and_then(|told| told.read()) {
-                told.set(Some(waits));
-            }
-        });
-        now
-    });
 }
 
 #[component]

@@ -3,6 +3,7 @@
 pub mod acts;
 pub mod audit;
 pub mod events;
+pub mod findings;
 pub mod force_releases;
 pub mod groups;
 pub mod locks;

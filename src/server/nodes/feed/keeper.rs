@@ -151,7 +151,7 @@ impl Node {
     }
 
     /// Nothing where the server tells now; else why it does not.
-    async fn arm_tracking(
+    pub(super) async fn arm_tracking(
         &self,
         session: &mut Session,
         starts: &[Vec<u8>],
@@ -324,7 +324,7 @@ impl Node {
         self.feed().settle();
     }
 
-    fn acl_user(&self) -> &str {
+    pub(in super::super) fn acl_user(&self) -> &str {
         self.info.redis_settings().username().unwrap_or("default")
     }
 }

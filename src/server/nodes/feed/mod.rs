@@ -4,6 +4,7 @@
 mod inbox;
 mod interest;
 mod keeper;
+mod lacking;
 mod prefixes;
 mod probe;
 mod session;

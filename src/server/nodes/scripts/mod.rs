@@ -75,6 +75,9 @@ pub static ACQUIRE_LEGACY: LazyLock<Script> =
 pub static REWRITE_LEGACY: LazyLock<Script> =
     LazyLock::new(|| Script::new(legacy!("rewrite_legacy.lua")));
 
+/// Tells which commands a user may call.
+pub static MAY: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("may.lua")));
+
 /// Deletes a string that has the owner's value, and tells who waits.
 pub static FORCE_STRING: LazyLock<Script> = force!("force_string.lua");
 

@@ -1,0 +1,299 @@
+//! What is seen of leases: too short, too long, without end, renewed at the last moment.
+
+use std::time::Duration;
+
+use super::patient::span;
+use super::{Patient, Rule, Words};
+use crate::domain::{Confidence, Finding, Flag, Format, Lease, Lock, Severity, Source, Timestamp};
+use crate::server::locking::Layout;
+
+pub(super) const RULES: &[Rule] = &[
+    without_end,
+    endless,
+    too_short,
+    shorter_than_its_way,
+    beyond_the_longest,
+    renewed_late,
+];
+
+/// Pauses of programs and networks are as long as this now and then.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// A lease is worth so many round trips at least: taking it costs two, and each renewal one more.
+const ROUND_TRIPS: u32 = 20;
+
+/// What is left before a renewal is too little below this share of the lease.
+const MARGIN_SHARE: u32 = 10;
+
+/// So many names are told.
+const MOST_NAMES: usize = 5;
+
+/// So much of a name is told.
+const LONGEST_NAME: usize = 100;
+
+/// What is seen of the locks of a group.
+#[derive(Clone, Debug)]
+pub struct Leases {
+    /// The longest that was left of a lease.
+    pub longest: Duration,
+    /// The name of a lock that is there, if it has one that can be written down.
+    pub example: Option<String>,
+    /// The layout that takes most permissions among those that are seen and can be taken.
+    pub layout: Layout,
+    locks: u64,
+    longest_is: String,
+    no_expiry: Named,
+    endless: Named,
+    short: Vec<(Duration, String)>,
+    late: Named,
+}
+
+/// Locks of which something is so.
+#[derive(Clone, Debug, Default)]
+struct Named {
+    count: u64,
+    names: Vec<String>,
+}
+
+impl Named {
+    fn add(&mut self, name: String) {
+        self.count += 1;
+        if self.names.len() < MOST_NAMES {
+            self.names.push(name);
+        }
+    }
+
+    /// Their names, each a piece of evidence.
+    fn evidence(&self) -> Vec<String> {
+        let told = self.names.len() as u64;
+        let more = (self.count > told).then(|| format!("and {} more", self.count - told));
+        self.names.iter().cloned().chain(more).collect()
+    }
+}
+
+impl Default for Leases {
+    fn default() -> Self {
+        Self {
+            longest: Duration::ZERO,
+            example: None,
+            layout: Layout::Plain,
+            locks: 0,
+            longest_is: String::new(),
+            no_expiry: Named::default(),
+            endless: Named::default(),
+            short: Vec::new(),
+            late: Named::default(),
+        }
+    }
+}
+
+impl Leases {
+    /// Adds a lock that is seen. What only may be one says nothing.
+    pub fn add(&mut self, lock: &Lock, now: Timestamp) {
+        if lock.confidence == Confidence::Possible {
+            return;
+        }
+        self.locks += 1;
+        let name = name(lock);
+        if self.example.is_none() {
+            let text = lock.key().text();
+            self.example = (!text.is_empty() && !text.contains('\n')).then(|| text.into_owned());
+        }
+        if lock.format == Format::RedissonFair {
+            self.layout = Layout::RedissonFair;
+        } else if lock.format == Format::Redisson && self.layout == Layout::Plain {
+            self.layout = Layout::Redisson;
+        }
+        if lock.has(Flag::NoExpiry) {
+            self.no_expiry.add(format!("{name} ({})", lock.format));
+        }
+        if lock.has(Flag::Endless) {
+            let since = lock.acquired_at;
+            self.endless.add(format!("{name}, since {since}"));
+        }
+        if let Lease::Expires { left_ms, .. } = lock.lease
+            && Duration::from_millis(left_ms) > self.longest
+        {
+            self.longest = Duration::from_millis(left_ms);
+            self.longest_is.clone_from(&name);
+        }
+        self.add_renewed(lock, name, now);
+    }
+
+    /// How long a lease is can be told for certain only where a renewal was seen as it happened.
+    fn add_renewed(&mut self, lock: &Lock, name: String, now: Timestamp) {
+        let Lease::Expires { at, .. } = lock.lease else {
+            return;
+        };
+        let renewals = &lock.renewals;
+        let Some(last) = renewals.last_at.filter(|last| *last <= now) else {
+            return;
+        };
+        let whole = at.since(last);
+        if let Some(margin) = renewals.smallest_margin_ms
+            && Duration::from_millis(margin) < whole / MARGIN_SHARE
+        {
+            let (margin, whole) = (Duration::from_millis(margin), span(whole));
+            self.late
+                .add(format!("{name}: {} left of {whole}", span(margin)));
+        }
+        if renewals.source == Source::Feed {
+            self.short.push((whole, name));
+            // Only the shortest matter.
+            self.short.sort();
+            self.short.truncate(MOST_NAMES);
+        }
+    }
+}
+
+/// The name as far as it fits into a line; whoever shows it makes it harmless.
+fn name(lock: &Lock) -> String {
+    let text = lock.key().text();
+    let mut name: String = text.chars().take(LONGEST_NAME).collect();
+    if name.len() < text.len() {
+        name.push('…');
+    }
+    name
+}
+
+fn without_end(patient: &Patient<'_>) -> Option<Finding> {
+    let seen = &patient.leases.no_expiry;
+    if seen.count == 0 {
+        return None;
+    }
+    let words = Words {
+        code: "locks-without-end",
+        severity: Severity::Warning,
+        what: format!(
+            "Locks that never expire: {} of {} observed.",
+            seen.count, patient.leases.locks
+        ),
+        why: "When the owner dies, nothing frees such a lock: whoever wants it waits until somebody notices.",
+        fix: "Have the clients set an expiry in the same command as the lock (SET key token NX PX ttl), and renew it for as long as they work.".to_owned(),
+        commands: Vec::new(),
+    };
+    words.on_the_group(seen.evidence())
+}
+
+fn endless(patient: &Patient<'_>) -> Option<Finding> {
+    let seen = &patient.leases.endless;
+    if seen.count == 0 {
+        return None;
+    }
+    let longest = span(patient.config.locking.longest_hold);
+    let words = Words {
+        code: "locks-endless",
+        severity: Severity::Note,
+        what: format!("{} been renewed for longer than {longest}.", match seen.count {
+            1 => "One lock has".to_owned(),
+            n => format!("{n} locks have"),
+        }),
+        why: "A program that renews in the background keeps its lock also when the work that it was for hangs.",
+        fix: "Look at the owners. Tie renewing to progress, or limit how often it is done; a leader may hold for ever: then raise longest_hold.".to_owned(),
+        commands: Vec::new(),
+    };
+    words.on_the_group(seen.evidence())
+}
+
+fn too_short(patient: &Patient<'_>) -> Option<Finding> {
+    let short = patient.leases.short.iter();
+    let short: Vec<_> = short.filter(|(whole, _)| *whole < SHORT).collect();
+    if short.is_empty() {
+        return None;
+    }
+    let words = Words {
+        code: "leases-too-short",
+        severity: Severity::Warning,
+        what: format!("Leases of less than {} are in use.", span(SHORT)),
+        why: "A pause of a garbage collector, a busy disk or a lost packet takes longer: the lock is given to the next one while its owner works on.",
+        fix: "Take leases of several seconds, and renew at a third of them.".to_owned(),
+        commands: Vec::new(),
+    };
+    let say = |(whole, name): &(Duration, String)| format!("{name}: {}", span(*whole));
+    words.on_the_group(short.into_iter().map(say).collect())
+}
+
+fn shorter_than_its_way(patient: &Patient<'_>) -> Option<Finding> {
+    let mut trips: Vec<Duration> = patient
+        .up()
+        .filter_map(|node| node.view.latency_ms)
+        .map(|ms| Duration::from_secs_f64(ms / 1e3))
+        .collect();
+    trips.sort_unstable();
+    // As fast as the slowest that a quorum cannot do without.
+    let trip = *trips.get(patient.quorum.checked_sub(1)?)?;
+    let short = patient.leases.short.iter();
+    let short: Vec<_> = short
+        .filter(|(whole, _)| *whole < trip * ROUND_TRIPS)
+        .collect();
+    if short.is_empty() {
+        return None;
+    }
+    let words = Words {
+        code: "latency-eats-lease",
+        severity: Severity::Warning,
+        what: format!(
+            "Leases are shorter than {ROUND_TRIPS} round trips: a quorum takes {} to answer.",
+            span(trip)
+        ),
+        why: "What it takes to ask is taken off the lease on both ends: little is left to work in, and a renewal that is late once comes too late.",
+        fix: "Take longer leases, or move clients and nodes closer together.".to_owned(),
+        commands: Vec::new(),
+    };
+    let say = |(whole, name): &(Duration, String)| format!("{name}: {}", span(*whole));
+    words.on_the_group(short.into_iter().map(say).collect())
+}
+
+fn beyond_the_longest(patient: &Patient<'_>) -> Option<Finding> {
+    let (seen, longest) = (&patient.leases, patient.config.locking.longest_lease);
+    if seen.longest <= longest {
+        return None;
+    }
+    let words = Words {
+        code: "lease-beyond-longest",
+        severity: Severity::Warning,
+        what: format!(
+            "A lease of at least {} is in use; longest_lease is {}.",
+            span(seen.longest),
+            span(longest)
+        ),
+        why: "A node that restarted is trusted again when the longest lease is over. Somebody may rely for longer on a lock that it forgot.",
+        fix: format!(
+            "Take shorter leases and renew them, or set longest_lease = \"{}\" for the group.",
+            span(hours(seen.longest))
+        ),
+        commands: Vec::new(),
+    };
+    words.on_the_group(vec![seen.longest_is.clone()])
+}
+
+/// The next full hour.
+fn hours(span: Duration) -> Duration {
+    Duration::from_hours(span.as_secs() / 3_600 + 1)
+}
+
+fn renewed_late(patient: &Patient<'_>) -> Option<Finding> {
+    let seen = &patient.leases.late;
+    if seen.count == 0 {
+        return None;
+    }
+    let words = Words {
+        code: "renewed-late",
+        severity: Severity::Warning,
+        what: format!(
+            "{} renewed at the last moment.",
+            match seen.count {
+                1 => "One lock was".to_owned(),
+                n => format!("{n} locks were"),
+            }
+        ),
+        why: "A renewal that comes a little later finds the lock gone, or somebody else's.",
+        fix: "Renew at a third of the lease, and look at what held the owner up.".to_owned(),
+        commands: Vec::new(),
+    };
+    words.on_the_group(seen.evidence())
+}
+
+#[cfg(test)]
+#[path = "leases_tests.rs"]
+mod tests;
