@@ -11,6 +11,10 @@ use super::{FeedLevel, MissingPermission, Timestamp};
 pub enum GroupKind {
     /// One server.
     Standalone,
+    /// One primary with replicas; sentinels decide which of them is the primary.
+    Sentinel,
+    /// Primaries that share the keys among them by slots; each lock is on one of them.
+    Cluster,
     /// N independent primaries; a lock is held with a majority of them.
     Redlock,
 }
@@ -104,6 +108,12 @@ pub struct NodeView {
     pub uptime_ms: Option<u64>,
     /// When its `run_id` was seen to change; null while this console has seen no restart.
     pub restarted_at: Option<Timestamp>,
+    /// When it was last seen to have become another server, as after a failover that sentinels decided; null while this
+    /// console has seen none.
+    pub moved: Option<Moved>,
+    /// The replica that is scanned, looked at and listened to instead of it, or why it is not at the moment; null where none
+    /// is configured.
+    pub read_from: Option<String>,
     /// Until when its answers are a restart hazard: it may have forgotten locks whose owners rely on it, the longest of which
     /// is over then. It was seen to restart without having kept every write, or it started long after a majority of its group
     /// could have. Null otherwise, and once that was long enough ago.
@@ -120,6 +130,15 @@ pub struct NodeView {
     pub unmeasured: Option<String>,
     /// When it last answered.
     pub heard_at: Option<Timestamp>,
+}
+
+/// A node that became another server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Moved {
+    /// Where it was.
+    pub from: String,
+    /// When that was seen.
+    pub at: Timestamp,
 }
 
 /// How much of the keyspace the last scan saw.

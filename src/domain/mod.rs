@@ -41,7 +41,7 @@ pub use evidence::Evidence;
 pub use fault::Fault;
 pub use feed::{FeedLevel, MissingPermission};
 pub use finding::{Checkup, Finding, Severity, Unchecked};
-pub use group::{Coverage, Environment, GroupKind, GroupView, NodeState, NodeView, Role};
+pub use group::{Coverage, Environment, GroupKind, GroupView, Moved, NodeState, NodeView, Role};
 pub use history::{History, Hold, HowEnded, Retention, Start, Usual, UsualOf};
 pub use key::{LockId, LockKey};
 pub use lease::Lease;

@@ -1,9 +1,12 @@
 //! What the README shows works as it stands there.
 
+use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::access::SessionsConfig;
 use lockkeeper::server::config::{
-    AuditConfig, LimitsConfig, LockingConfig, LogFormat, WebhookConfig,
+    AuditConfig, LimitsConfig, LockingConfig, LogFormat, WebhookConfig, parse,
 };
+
+use crate::support::certificates::{Authority, text};
 
 #[test]
 fn the_configuration_in_the_readme_is_accepted() {
@@ -67,4 +70,28 @@ fn who_may_come_in_is_read_as_the_readme_shows_it() {
     );
     // The numbers that it shows as defaults are the defaults.
     assert_eq!(config.access.sessions, SessionsConfig::default());
+}
+
+#[test]
+fn the_other_kinds_of_groups_in_the_readme_are_accepted() {
+    let readme = include_str!("../../README.md");
+    let example = readme.split("```toml\n").nth(3).unwrap();
+    let example = example.split("```").next().unwrap();
+    let authority = Authority::new();
+    let console = authority.vouch_for("console");
+    let secret = authority.file().with_file_name("redis");
+    std::fs::write(&secret, "s3cret\n").unwrap();
+    let example = example
+        .replace("/run/secrets/redis", text(&secret))
+        .replace("/run/secrets/ca.pem", text(&authority.file()))
+        .replace("/run/secrets/console.pem", text(&console.certificate))
+        .replace("/run/secrets/console.key", text(&console.key));
+    let environment = |name: &str| (name == "REDIS_PASSWORD").then(|| "s3cret".to_owned());
+    let config = parse("lockkeeper.toml", &example, &environment).unwrap();
+    let of = |n: usize| (config.groups[n].name.as_str(), config.groups[n].kind);
+    assert_eq!(of(0), ("payments", GroupKind::Sentinel));
+    assert_eq!(of(1), ("carts", GroupKind::Cluster));
+    assert_eq!(of(2), ("sessions.0", GroupKind::Standalone));
+    assert_eq!(of(3), ("sessions.4", GroupKind::Standalone));
+    assert!(config.warnings.is_empty());
 }

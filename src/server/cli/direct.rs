@@ -83,11 +83,10 @@ impl Direct {
     /// Without this, the time to connect would count against the share of a lease that a node may take to answer.
     pub async fn quorum_is_up(&self) {
         for group in &self.groups {
-            let mut attempts: FuturesUnordered<_> = group
-                .each()
-                .iter()
-                .map(|node| node.first_attempt())
-                .collect();
+            group.is_known().await;
+            let nodes = group.each();
+            let mut attempts: FuturesUnordered<_> =
+                nodes.iter().map(|node| node.first_attempt()).collect();
             while attempts.next().await.is_some() {
                 let nodes = group.nodes();
                 let up = nodes.iter().filter(|node| node.state == NodeState::Up);

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, NodeConfig,
-    RedisUrl, audit, default_listen, default_node_name, even_count, limits, log, naming, sign_in,
-    webhook,
+    Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
+    default_listen, even_count, kinds, limits, log, naming, node, sign_in, webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -40,9 +39,9 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
-    name: Spanned<String>,
-    kind: Option<Spanned<GroupKind>>,
+pub(super) struct Group {
+    pub(super) name: Spanned<String>,
+    pub(super) kind: Option<Spanned<GroupKind>>,
     #[serde(default)]
     environment: Environment,
     keys: Option<Spanned<Vec<Spanned<String>>>>,
@@ -65,15 +64,10 @@ struct Group {
     delayed_restart: Option<bool>,
     longest_hold: Option<Spanned<String>>,
     most_extensions: Option<u32>,
-    node: Spanned<Vec<Spanned<Node>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Node {
-    name: Option<Spanned<String>>,
-    url: Spanned<String>,
-    password_file: Option<Spanned<String>>,
+    pub(super) databases: Option<Spanned<Vec<Spanned<i64>>>>,
+    #[serde(default)]
+    pub(super) sentinel: Vec<Spanned<node::NodeTable>>,
+    pub(super) node: Spanned<Vec<Spanned<node::NodeTable>>>,
 }
 
 /// The text of a file with its name: turns a byte range into `file:line:column: message`.
@@ -130,16 +124,18 @@ pub fn parse(
     let mut names = BTreeSet::new();
     for entry in &file.group {
         let group = read_group(&source, entry.get_ref(), environment)?;
-        if !names.insert(group.name.clone()) {
-            return Err(source.error(
-                &entry.get_ref().name,
-                &format!("the group \"{}\" is there twice", group.name),
-            ));
-        }
         config
             .warnings
             .extend(even_count(&group).map(|why| source.at(entry.get_ref().node.span(), &why)));
-        config.groups.push(group);
+        for group in kinds::each_database(&source, entry.get_ref(), group)? {
+            if !names.insert(group.name.clone()) {
+                return Err(source.error(
+                    &entry.get_ref().name,
+                    &format!("the group \"{}\" is there twice", group.name),
+                ));
+            }
+            config.groups.push(group);
+        }
     }
     config.webhooks = webhook::read(&source, &file.webhook, &names, environment)?;
     if file.read_only {
@@ -160,44 +156,9 @@ fn read_group(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<GroupConfig, ConfigError> {
     check_name(source, &group.name)?;
-    let mut nodes: Vec<NodeConfig> = Vec::new();
-    for (n, entry) in group.node.get_ref().iter().enumerate() {
-        let node = read_node(source, entry.get_ref(), n, environment)?;
-        if nodes.iter().any(|known| known.name == node.name) {
-            return Err(source.error(
-                entry,
-                &format!("the node \"{}\" is there twice in this group", node.name),
-            ));
-        }
-        if nodes
-            .iter()
-            .any(|known| known.url.address() == node.url.address())
-        {
-            let why = format!(
-                "{} is there twice in this group: one server cannot vote twice",
-                node.url.address()
-            );
-            return Err(source.error(&entry.get_ref().url, &why));
-        }
-        nodes.push(node);
-    }
-    if nodes.is_empty() {
-        return Err(source.error(&group.node, "the group has no node"));
-    }
-    let kind = match &group.kind {
-        Some(kind) if *kind.get_ref() == GroupKind::Standalone && nodes.len() > 1 => {
-            return Err(source.error(
-                kind,
-                &format!(
-                    "a standalone group has one node, this one has {}",
-                    nodes.len()
-                ),
-            ));
-        }
-        Some(kind) => *kind.get_ref(),
-        None if nodes.len() == 1 => GroupKind::Standalone,
-        None => GroupKind::Redlock,
-    };
+    let nodes = node::read_nodes(source, group.node.get_ref(), environment)?;
+    let sentinels = node::read_nodes(source, &group.sentinel, environment)?;
+    let kind = kinds::read(source, group, &nodes, &sentinels)?;
     let pins = naming::read_pins(source, &group.format)?;
     let mut keys: Vec<String> = match &group.keys {
         Some(keys) if keys.get_ref().is_empty() => {
@@ -244,6 +205,7 @@ fn read_group(
         )?,
         locking: read_locking(source, group, kind)?,
         nodes,
+        sentinels,
     })
 }
 
@@ -280,31 +242,6 @@ fn read_locking(
         longest_hold: span(&group.longest_hold, defaults.longest_hold)?,
         most_extensions: group.most_extensions.unwrap_or(defaults.most_extensions),
     })
-}
-
-fn read_node(
-    source: &Source<'_>,
-    node: &Node,
-    n: usize,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<NodeConfig, ConfigError> {
-    let name = match &node.name {
-        Some(name) => {
-            check_name(source, name)?;
-            name.get_ref().clone()
-        }
-        None => default_node_name(n),
-    };
-    let expanded =
-        expand(node.url.get_ref(), environment).map_err(|why| source.error(&node.url, &why))?;
-    let mut url = RedisUrl::parse(&expanded).map_err(|why| source.error(&node.url, &why))?;
-    if let Some(path) = &node.password_file {
-        let password = std::fs::read_to_string(path.get_ref()).map_err(|why| {
-            source.error(path, &format!("the password file cannot be read: {why}"))
-        })?;
-        url = url.with_password(password.trim_end_matches(['\r', '\n']));
-    }
-    Ok(NodeConfig { name, url })
 }
 
 /// Names stand in URLs and metrics, so they are kept plain.

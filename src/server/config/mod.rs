@@ -3,10 +3,12 @@
 pub mod access;
 mod audit;
 mod file;
+mod kinds;
 mod limits;
 mod locking;
 mod log;
 mod naming;
+mod node;
 mod sign_in;
 mod url;
 mod webhook;
@@ -26,6 +28,7 @@ pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use log::LogFormat;
 pub use naming::{Naming, Pin};
+pub use node::{Files, NodeConfig};
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
@@ -105,8 +108,11 @@ pub struct GroupConfig {
     pub command_timeout: Duration,
     /// How locks are taken.
     pub locking: LockingConfig,
-    /// The nodes, in the order of the file.
+    /// The nodes, in the order of the file. Of a cluster those that are asked for the others; behind sentinels one, whose
+    /// host is the name by which the sentinels know the primary.
     pub nodes: Vec<NodeConfig>,
+    /// The sentinels that know where the primary is.
+    pub sentinels: Vec<NodeConfig>,
 }
 
 /// How much of a node's time scanning takes unless the configuration says otherwise, in percent.
@@ -125,15 +131,6 @@ pub enum FeedChoice {
     Keyspace,
     /// Looking again and again.
     Poll,
-}
-
-/// One node.
-#[derive(Clone, Debug)]
-pub struct NodeConfig {
-    /// Its name, unique within the group.
-    pub name: String,
-    /// Where it is.
-    pub url: RedisUrl,
 }
 
 /// The configuration cannot be used: one message that names the place and says what to do.
@@ -170,10 +167,7 @@ impl GroupConfig {
         let nodes: Vec<NodeConfig> = urls
             .into_iter()
             .enumerate()
-            .map(|(n, url)| NodeConfig {
-                name: default_node_name(n),
-                url,
-            })
+            .map(|(n, url)| NodeConfig::new(default_node_name(n), url))
             .collect();
         let kind = if nodes.len() == 1 {
             GroupKind::Standalone
@@ -195,6 +189,7 @@ impl GroupConfig {
             command_timeout: Duration::from_millis(500),
             locking: LockingConfig::new(kind),
             nodes,
+            sentinels: Vec::new(),
         }
     }
 

@@ -55,6 +55,55 @@ impl RedisUrl {
         }
     }
 
+    /// The same credentials and settings for another server.
+    #[must_use]
+    pub fn at(&self, host: &str, port: u16) -> Self {
+        let mut address = self.connection.addr().clone();
+        match &mut address {
+            ConnectionAddr::Tcp(its_host, its_port)
+            | ConnectionAddr::TcpTls {
+                host: its_host,
+                port: its_port,
+                ..
+            } => {
+                host.clone_into(its_host);
+                *its_port = port;
+            }
+            // Reached through a socket of this machine, it tells of others by their network addresses.
+            _ => address = ConnectionAddr::Tcp(host.to_owned(), port),
+        }
+        Self {
+            connection: self.connection.clone().set_addr(address),
+        }
+    }
+
+    /// The same server's database of this number.
+    #[must_use]
+    pub fn with_database(self, number: i64) -> Self {
+        let settings = self.connection.redis_settings().clone().set_db(number);
+        Self {
+            connection: self.connection.set_redis_settings(settings),
+        }
+    }
+
+    /// The number of the database.
+    pub fn database(&self) -> i64 {
+        self.connection.redis_settings().db()
+    }
+
+    /// Whether it is reached over TLS.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.connection.addr(), ConnectionAddr::TcpTls { .. })
+    }
+
+    /// The host, or nothing for a socket of this machine.
+    pub fn host(&self) -> Option<&str> {
+        match self.connection.addr() {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => Some(host),
+            _ => None,
+        }
+    }
+
     /// Where it is, without credentials: `host:port`, with `/db` unless it is 0.
     pub fn address(&self) -> String {
         let place = match self.connection.addr() {
@@ -91,6 +140,17 @@ mod tests {
         let url = RedisUrl::parse("rediss://alice:s3cret@redis.example:6380/2").unwrap();
         assert_eq!(url.address(), "redis.example:6380/2");
         assert!(!format!("{url:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn another_server_is_reached_with_the_same_credentials() {
+        let url = RedisUrl::parse("rediss://alice:s3cret@redis.example:6380/2").unwrap();
+        let other = url.at("::1", 7000);
+        assert_eq!(other.address(), "[::1]:7000/2");
+        assert!(other.is_tls());
+        let settings = other.connection().redis_settings();
+        assert_eq!(settings.password(), Some("s3cret"));
+        assert_eq!(url.with_database(5).address(), "redis.example:6380/5");
     }
 
     #[test]

@@ -189,10 +189,7 @@ fn group(
         keys: keys.iter().map(|&pattern| pattern.to_owned()).collect(),
         keys_are_explicit: true,
         nodes: mine
-            .map(|node| NodeConfig {
-                name: node.name.to_owned(),
-                url: node.url(),
-            })
+            .map(|node| NodeConfig::new(node.name, node.url()))
             .collect(),
         ..GroupConfig::new(name, [])
     }

@@ -86,9 +86,13 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
         })
         .collect();
     for node in look.nodes {
+        let places = node.places(keys.len());
         match node.seen {
             Ok(sightings) => {
-                for (entry, sighting) in entries.iter_mut().zip(sightings) {
+                for (place, sighting) in places.into_iter().zip(sightings) {
+                    let Some(entry) = entries.get_mut(place) else {
+                        continue;
+                    };
                     let recognised = sighting
                         .as_ref()
                         .and_then(|sighting| formats::recognise_named(sighting, naming));
@@ -106,7 +110,10 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
                 }
             }
             Err(reason) => {
-                for entry in &mut entries {
+                for place in places {
+                    let Some(entry) = entries.get_mut(place) else {
+                        continue;
+                    };
                     let answer = Answer::Unreachable {
                         reason: reason.clone(),
                     };

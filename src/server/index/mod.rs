@@ -94,11 +94,11 @@ impl Index {
             })
             .collect();
         for (group, acted) in watchers {
-            for place in 0..group.each().len() {
-                let sensing =
-                    contention::sense(index.clone(), Arc::clone(&group), place, stop.clone());
-                tasks.spawn(sensing);
-            }
+            tasks.spawn(contention::sense_all(
+                index.clone(),
+                Arc::clone(&group),
+                stop.clone(),
+            ));
             tasks.spawn(watcher::watch(index.clone(), group, acted, stop.clone()));
         }
         index

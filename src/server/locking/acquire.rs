@@ -19,10 +19,10 @@ use super::tidy;
 use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
-use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
+use crate::server::nodes::{Group, Seats};
 
 /// What somebody wants to have.
 #[derive(Clone, Debug)]
@@ -63,6 +63,8 @@ pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration)
 /// asked went away in the middle of it.
 pub struct Claim<'a> {
     pub(super) group: &'a Group,
+    /// The nodes that decide about the lock, as they are at the last try.
+    seats: Seats,
     pub(super) want: Cow<'a, Want>,
     /// For how long its owner-to-be waits in line.
     pub(super) wait: Duration,
@@ -89,6 +91,7 @@ impl<'a> Claim<'a> {
         }
         Self {
             group,
+            seats: group.seats(&want.key),
             want: Cow::Borrowed(want),
             wait,
             doubtful: BTreeSet::new(),
@@ -114,10 +117,12 @@ impl<'a> Claim<'a> {
     /// Asks all nodes at once, and releases again if it did not succeed.
     pub async fn try_once(&mut self) -> Attempt {
         self.change_token_if_unsure();
+        self.seats = self.group.seats(&self.want.key);
         let began = Instant::now();
         let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
         let limit = self.group.config.limit_per_node(ttl);
-        let everywhere = || (0..self.group.each().len()).collect();
+        let places = self.seats.len();
+        let everywhere = || (0..places).collect();
         // What a token that was brought along holds already must survive that its owner stops listening.
         let may_be = if brought {
             BTreeSet::new()
@@ -184,7 +189,7 @@ impl<'a> Claim<'a> {
         let fencing = self.group.config.locking.fencing;
         let proposed = fencing.then(|| fence::propose(self.group.clock().now()));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
-        for (place, node) in self.group.each().iter().enumerate() {
+        for (place, node) in self.seats.iter().enumerate() {
             asked.push(Box::pin(async move {
                 (
                     place,
@@ -202,7 +207,7 @@ impl<'a> Claim<'a> {
                 Next::Settled => stragglers.decided(),
                 Next::Raise { to, nodes } => {
                     for place in nodes {
-                        let node = &self.group.each()[place];
+                        let node = &self.seats[place];
                         asked.push(Box::pin(async move {
                             (
                                 place,
@@ -229,7 +234,7 @@ impl<'a> Claim<'a> {
             return Vote::Missed(Missed::NotAsked { reason });
         }
         let began = Instant::now();
-        self.group.acquainted(place, limit / 2).await;
+        self.group.acquainted(&self.seats, place, limit / 2).await;
         let limit = limit.saturating_sub(began.elapsed());
         let bid = Bid {
             key: &want.key,
@@ -241,7 +246,7 @@ impl<'a> Claim<'a> {
         };
         let taking = node.act(limit, |line| async move {
             // Not before there is a connection: it may lead to a server that has just restarted.
-            if let Some(reason) = self.group.abstains(place) {
+            if let Some(reason) = self.group.abstains(&self.seats, place) {
                 return Ok(Vote::Missed(Missed::NotAsked { reason }));
             }
             want.layout.take(line, node.clock(), &bid).await
@@ -271,8 +276,9 @@ impl<'a> Claim<'a> {
         raise.await.map_err(|missed| want.layout.explain(missed))
     }
 
-    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<'a> {
-        self.group.each().iter().cloned().enumerate()
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<> {
+        let seats = Arc::clone(&self.seats);
+        (0..seats.len()).map(move |place| (place, Arc::clone(&seats[place])))
     }
 
     fn attempt(

@@ -1,5 +1,7 @@
 //! Releasing somebody else's lock: exactly the hold that a person saw, or nothing at all.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use super::layouts::explain;
@@ -14,6 +16,7 @@ use crate::server::config::Naming;
 use crate::server::formats;
 use crate::server::nodes::Group;
 use crate::server::nodes::look::look_closely;
+use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Parted;
 use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
@@ -83,36 +86,32 @@ enum Found {
 /// the same hold still. Where no node shows that owner, or one shows a lock that is not to be released, nothing is executed
 /// at all.
 pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let found = find(group, condemned).await?;
     let (limit, key) = (group.config.command_timeout, condemned.key);
-    let acting = group
-        .each()
-        .iter()
-        .zip(found)
-        .map(|(node, found)| async move {
-            let outcome = match found {
-                Found::ThatHold { order, recipe } => {
-                    let releasing = node.act(limit, |line| async move {
-                        order.carry_out(node, line, key).await
-                    });
-                    let needed = [permissions::EVERY, permissions::of(recipe)];
-                    let told = releasing.await.map_err(|missed| explain(&needed, missed));
-                    parted(told, key, node.clock().now())
-                }
-                other => other.untouched(),
-            };
-            NodeAct {
-                node: node.name().to_owned(),
-                outcome,
+    let seats = group.seats(key);
+    let found = find(group, &seats, condemned).await?;
+    let acting = seats.iter().zip(found).map(|(node, found)| async move {
+        let outcome = match found {
+            Found::ThatHold { order, recipe } => {
+                let releasing = node.act(limit, |line| order.carry_out(node, line, key));
+                let needed = [permissions::EVERY, permissions::of(recipe)];
+                let told = releasing.await.map_err(|missed| explain(&needed, missed));
+                parted(told, key, node.clock().now())
             }
-        });
+            other => other.untouched(),
+        };
+        NodeAct {
+            node: node.name().to_owned(),
+            outcome,
+        }
+    });
     Ok(Forced::of(futures::future::join_all(acting).await))
 }
 
 /// What [`force_release`] would come to, by what the nodes show now. Nothing is done on any of them.
 pub async fn rehearse_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let found = find(group, condemned).await?;
-    let nodes = group.each().iter().zip(found);
+    let seats = group.seats(condemned.key);
+    let found = find(group, &seats, condemned).await?;
+    let nodes = seats.iter().zip(found);
     let shown = nodes.map(|(node, found)| NodeAct {
         node: node.name().to_owned(),
         outcome: found.untouched(),
@@ -121,22 +120,22 @@ pub async fn rehearse_release(group: &Group, condemned: Condemned<'_>) -> Result
 }
 
 /// What each node shows of that hold; nothing where one of them shows a lock that is not to be released.
-async fn find(group: &Group, condemned: Condemned<'_>) -> Result<Vec<Found>, Refusal> {
+async fn find(
+    group: &Group,
+    seats: &[Arc<Node>],
+    condemned: Condemned<'_>,
+) -> Result<Vec<Found>, Refusal> {
     let (limit, naming) = (group.config.command_timeout, group.config.naming());
     let key = condemned.key;
-    let found = group
-        .on_each(|node| async move {
-            let clock = node.clock().clone();
-            let looking = node.act(limit, |line| async move {
-                look_closely(line, &clock, key).await
-            });
-            match looking.await {
-                Ok(Some(sighting)) => compare(&sighting, condemned, naming),
-                Ok(None) => Found::Nobody,
-                Err(missed) => Found::Unseen(missed),
-            }
-        })
-        .await;
+    let looking = seats.iter().map(|node| async move {
+        let looking = node.act(limit, |line| look_closely(line, node.clock(), key));
+        match looking.await {
+            Ok(Some(sighting)) => compare(&sighting, condemned, naming),
+            Ok(None) => Found::Nobody,
+            Err(missed) => Found::Unseen(missed),
+        }
+    });
+    let found = futures::future::join_all(looking).await;
     let refusal = found.iter().find_map(|found| match found {
         Found::Refused(refusal) => Some(refusal.clone()),
         Found::ThatHold { .. }

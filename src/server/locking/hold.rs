@@ -33,9 +33,10 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let now = group.clock().now();
     let written = layout.written(token, ttl, now);
     let tokens = (token, written.as_ref().unwrap_or(token));
-    let mut ballot = Ballot::new(group.each().len());
+    let seats = group.seats(key);
+    let mut ballot = Ballot::new(seats.len());
     let answers = ask(
-        group,
+        &seats,
         |node| async move {
             let extend = node.act(limit, |line| async move {
                 layout.extend(line, key, tokens, ttl).await
@@ -53,7 +54,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     Attempt {
         end: end_of_extend(&ballot, validity, now),
         known_at,
-        nodes: acts(group, &answers, &ActOutcome::Extended, key),
+        nodes: acts(group, &seats, &answers, &ActOutcome::Extended, key),
         fence: None,
         token: written.filter(|_| answers.contains(&Some(Ok(Told::Rewritten)))),
     }
@@ -68,9 +69,10 @@ pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct
         token: token.clone(),
         task: Task::Release(Request::new()),
     };
+    let seats = group.seats(key);
     let (mut free, mut held) = (0, 0);
     let answers = ask(
-        group,
+        &seats,
         |node| errand.run(node, node.command_timeout()),
         |_, told| {
             free += usize::from(matches!(told, Ok(Told::Done)));
@@ -79,8 +81,8 @@ pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct
         },
     )
     .await;
-    let acts = acts(group, &answers, &ActOutcome::Released, key);
-    tell_later(group, &answers, errand);
+    let acts = acts(group, &seats, &answers, &ActOutcome::Released, key);
+    tell_later(group, &seats, &answers, errand);
     acts
 }
 
@@ -101,7 +103,7 @@ pub fn holds_left(acts: &[NodeAct]) -> Option<u32> {
 
 /// Asks all nodes at once, until all have answered or `is_decided`. What was sent to the others is on its way.
 async fn ask<'a, F>(
-    group: &'a Group,
+    seats: &'a [Arc<Node>],
     question: impl Fn(&'a Node) -> F,
     mut is_decided: impl FnMut(usize, &Result<Told, Missed>) -> bool,
 ) -> Answers
@@ -112,7 +114,7 @@ where
         let answer = question(node);
         async move { (place, answer.await) }
     };
-    let mut asked: FuturesUnordered<_> = group.each().iter().enumerate().map(ask).collect();
+    let mut asked: FuturesUnordered<_> = seats.iter().enumerate().map(ask).collect();
     let mut answers: Answers = vec![None; asked.len()];
     let mut stragglers = Stragglers::begin();
     while let Some((place, told)) = stragglers.or(asked.next()).await {
@@ -125,15 +127,14 @@ where
 }
 
 /// A lock that was released on a quorum is free; what is left of it elsewhere is cleared away when the node can be asked.
-fn tell_later(group: &Group, answers: &Answers, errand: Errand) {
+fn tell_later(group: &Group, seats: &[Arc<Node>], answers: &Answers, errand: Errand) {
     let missed = |answer: &Option<Result<Told, Missed>>| {
         matches!(
             answer,
             None | Some(Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }))
         )
     };
-    let nodes: Vec<Arc<Node>> = group
-        .each()
+    let nodes: Vec<Arc<Node>> = seats
         .iter()
         .zip(answers)
         .filter(|(_, answer)| missed(answer))
@@ -160,9 +161,15 @@ fn vote(told: &Result<Told, Missed>, key: &LockKey, now: Timestamp) -> Vote {
     }
 }
 
-fn acts(group: &Group, answers: &Answers, done: &ActOutcome, key: &LockKey) -> Vec<NodeAct> {
+fn acts(
+    group: &Group,
+    seats: &[Arc<Node>],
+    answers: &Answers,
+    done: &ActOutcome,
+    key: &LockKey,
+) -> Vec<NodeAct> {
     let now = group.clock().now();
-    let names = group.config.nodes.iter().map(|node| node.name.clone());
+    let names = seats.iter().map(|node| node.name().to_owned());
     names
         .zip(answers)
         .map(|(node, answer)| NodeAct {

@@ -1,12 +1,12 @@
 //! Deleting a string if it has the owner's value, for a server that lets us run no scripts: watched, read, compared, and
 //! deleted in a transaction that fails if anybody touched the key in between. Over a connection that nothing else uses.
 
-use redis::aio::MultiplexedConnection;
 use redis::{RedisError, RedisResult};
 
 use crate::domain::LockKey;
 use crate::server::nodes::scripts::{Parted, Told};
 use crate::server::nodes::sighting::{LONGEST_VALUE, Value};
+use crate::server::nodes::wire::Wire;
 
 /// A key that is touched this often in between is left to its owner.
 const TRIES: usize = 3;
@@ -22,10 +22,7 @@ pub struct Expected<'a> {
 }
 
 /// Deletes the key, if it is as expected.
-pub async fn delete_string(
-    connection: &mut MultiplexedConnection,
-    expected: &Expected<'_>,
-) -> RedisResult<Parted> {
+pub async fn delete_string(connection: &mut Wire, expected: &Expected<'_>) -> RedisResult<Parted> {
     for _ in 0..TRIES {
         let () = command("WATCH", expected.key)
             .query_async(connection)
@@ -49,10 +46,7 @@ pub fn is_forbidden(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
 }
 
-async fn objection(
-    connection: &mut MultiplexedConnection,
-    expected: &Expected<'_>,
-) -> RedisResult<Option<Parted>> {
+async fn objection(connection: &mut Wire, expected: &Expected<'_>) -> RedisResult<Option<Parted>> {
     let (type_name, pttl): (String, i64) = redis::pipe()
         .add_command(command("TYPE", expected.key))
         .add_command(command("PTTL", expected.key))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::restart::Past;
 use super::trouble::Trouble;
-use crate::domain::{FeedLevel, NodeState, NodeView, Role, Timestamp};
+use crate::domain::{FeedLevel, Moved, NodeState, NodeView, Role, Timestamp};
 
 /// Clocks drift apart by less than this between two checks; more is a step.
 const CLOCK_STEP: Duration = Duration::from_millis(300);
@@ -54,6 +54,8 @@ pub struct Facts {
     pub uptime: Option<Duration>,
     /// It is a node of a Redis Cluster.
     pub is_cluster_node: bool,
+    /// It is a replica that gets no changes at the moment.
+    pub has_lost_its_primary: bool,
     /// It puts every write on its disk before it answers (`appendonly`, `appendfsync always`). Not known counts as no.
     pub keeps_every_write: bool,
 }
@@ -91,6 +93,7 @@ impl Facts {
             is_cluster_node: field("redis_mode")
                 .or_else(|| field("server_mode"))
                 .is_some_and(|mode| mode == "cluster"),
+            has_lost_its_primary: field("master_link_status").is_some_and(|link| link != "up"),
             keeps_every_write: false,
         }
     }
@@ -107,6 +110,8 @@ pub struct Health {
     facts: Facts,
     facts_at: Option<Timestamp>,
     restarted_at: Option<Timestamp>,
+    moved: Option<Moved>,
+    read_from: Option<String>,
     past: Past,
     heard_at: Option<Timestamp>,
     clock_step: Option<ClockStep>,
@@ -124,6 +129,8 @@ impl Health {
             facts: Facts::default(),
             facts_at: None,
             restarted_at: None,
+            moved: None,
+            read_from: None,
             past: Past::unknown(),
             heard_at: None,
             clock_step: None,
@@ -138,6 +145,11 @@ impl Health {
     /// What the server says it is.
     pub fn role(&self) -> Option<Role> {
         self.facts.role
+    }
+
+    /// What tells its data set from others; replicas have the same.
+    pub fn replid(&self) -> Option<String> {
+        self.facts.replid.clone()
     }
 
     /// Whether this check shows another server than before, or another clock: then its keys may be others too, or be over
@@ -205,6 +217,21 @@ impl Health {
         }
     }
 
+    /// From now on it is another server, which may not have got the last writes of the one at `from`.
+    pub fn moved(&mut self, from: String, now: Timestamp, at: Instant) {
+        self.facts = Facts::default();
+        self.past.forgot(at);
+        self.moved = Some(Moved { from, at: now });
+    }
+
+    /// Notes which replica is read from, and why it is not at the moment.
+    pub fn reads_from(&mut self, address: Option<String>, why_not: Option<String>) {
+        self.read_from = address.map(|address| match why_not {
+            Some(why) => format!("{address} cannot be read ({why}): the node itself is"),
+            None => address,
+        });
+    }
+
     /// What its restarts may have made it forget.
     pub fn past(&self) -> Past {
         self.past
@@ -263,6 +290,8 @@ impl Health {
             run_id: self.facts.run_id.clone(),
             uptime_ms: uptime.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
             restarted_at: self.restarted_at,
+            moved: self.moved.clone(),
+            read_from: self.read_from.clone(),
             hazard_until: None,
             votes: true,
             feed: FeedLevel::Poll,

@@ -15,13 +15,14 @@ use tokio::sync::Notify;
 use super::health::{Facts, Vitals};
 use super::scripts;
 use super::trouble::Trouble;
+use super::wire::Wire;
 use crate::server::clock::Clock;
 
 /// An open connection. Clones share it.
 #[derive(Clone)]
 pub struct Line {
     /// Sends and receives; any number of callers at once.
-    pub connection: MultiplexedConnection,
+    pub connection: Wire,
     /// Tells this connection from the one that replaces it.
     pub number: u64,
     /// Reading over it leaves a key's idle time alone (`CLIENT NO-TOUCH`, since Redis 7.2).
@@ -67,6 +68,8 @@ impl Abilities {
 pub enum Purpose {
     /// Scan, look, health.
     Observing,
+    /// Scan and look on a replica, where one is read from.
+    Reading,
     /// Acquire, extend, release.
     Acting,
 }
@@ -80,10 +83,6 @@ impl Line {
         purpose: Purpose,
         lost: Arc<Notify>,
     ) -> RedisResult<Self> {
-        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-            // redis leaves the choice of a cryptography provider to the program; a second call finds it chosen.
-            let _already_chosen = rustls::crypto::ring::default_provider().install_default();
-        }
         let hear = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
                 lost.notify_one();
@@ -105,7 +104,9 @@ impl Line {
             .arg("SETNAME")
             .arg("lockkeeper");
         match purpose {
-            Purpose::Observing => greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON"),
+            Purpose::Observing | Purpose::Reading => {
+                greeting.cmd("CLIENT").arg("NO-TOUCH").arg("ON")
+            }
             Purpose::Acting => {
                 greeting
                     .cmd("COMMAND")
@@ -121,18 +122,26 @@ impl Line {
         };
         let answers: Vec<RedisResult<Value>> = greeting.query_async(&mut connection).await?;
         let (leaves_no_trace, abilities) = match purpose {
-            Purpose::Observing => (
+            Purpose::Observing | Purpose::Reading => (
                 answers.get(1).is_some_and(Result::is_ok),
                 Abilities::default(),
             ),
             Purpose::Acting => (false, Abilities::read(answers.get(1))),
         };
         Ok(Self {
-            connection,
+            connection: Wire::new(connection),
             number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
             abilities,
         })
+    }
+
+    /// The same connection with `ASKING` before each command, or without.
+    pub(super) fn asking(self, is_asking: bool) -> Self {
+        Self {
+            connection: self.connection.asking(is_asking),
+            ..self
+        }
     }
 
     /// Asks how the node is, and with `thoroughly` also what it says about itself.
@@ -163,7 +172,7 @@ impl Line {
             server_time.map(|theirs| theirs - i64::midpoint(sent_at.millis(), heard_at.millis()));
         let facts = if thoroughly {
             let keeps_every_write = answers.next().is_some_and(keeps_every_write);
-            facts(answers)?.map(|facts| Facts {
+            facts(answers).map(|facts| Facts {
                 keeps_every_write,
                 ..facts
             })
@@ -186,6 +195,10 @@ pub(super) async fn connect(
     protocol: ProtocolVersion,
     hear: Option<impl Fn(PushInfo) + Send + Sync + 'static>,
 ) -> RedisResult<MultiplexedConnection> {
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        // redis leaves the choice of a cryptography provider to the program; a second call finds it chosen.
+        let _already_chosen = rustls::crypto::ring::default_provider().install_default();
+    }
     let settings = info.redis_settings().clone().set_protocol(protocol);
     let client = redis::Client::open(info.clone().set_redis_settings(settings))?;
     // The node puts limits around every call, this one too; a second one here would only blur the reason.
@@ -257,20 +270,15 @@ fn keeps_every_write(answer: RedisResult<Value>) -> bool {
 }
 
 /// What both sections of `INFO` tell; nothing where it may not be asked.
-fn facts(answers: impl Iterator<Item = RedisResult<Value>>) -> Result<Option<Facts>, Trouble> {
+fn facts(answers: impl Iterator<Item = RedisResult<Value>>) -> Option<Facts> {
     let sections: Vec<String> = answers
         .filter_map(Result::ok)
         .filter_map(|value| redis::from_redis_value(value).ok())
         .collect();
     if sections.is_empty() {
-        return Ok(None);
+        return None;
     }
-    let facts = Facts::read(&sections.join("\r\n"));
-    if facts.is_cluster_node {
-        Err(Trouble::cluster_node())
-    } else {
-        Ok(Some(facts))
-    }
+    Some(Facts::read(&sections.join("\r\n")))
 }
 
 /// Ends `call` after `limit`.

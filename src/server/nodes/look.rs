@@ -1,12 +1,14 @@
 //! Looks at keys of one node: type and TTL of each, and of the values only what is small, without leaving a trace.
 
+use std::time::Duration;
+
 use redis::{RedisError, RedisResult};
 
 use super::line::Line;
 use super::memory::{Memory, Reading};
 use super::node::Node;
 use super::sighting::{Companion, Sighting, Ttl, Value};
-use super::trip::{Questions, is_about_one_key};
+use super::trip::{Questions, is_about_a_slot, is_about_one_key};
 use super::values::{self, Found};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
@@ -20,17 +22,48 @@ const KEYS_PER_LIMIT: usize = 5_000;
 
 /// Looks at `keys` the way that disturbs least: a sighting or nothing for each, or why the node did not answer.
 pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>, String> {
-    let limits = u32::try_from(keys.len().div_ceil(KEYS_PER_LIMIT).max(1)).unwrap_or(u32::MAX);
-    let limit = node.command_timeout().saturating_mul(limits);
-    let seen = node.observe(limit, |line| async move {
-        let mut look = LookAtNode {
-            node: Some(node),
-            clock: node.clock(),
-            line,
-        };
-        look.at_locks(keys).await
+    let reading = node.read(limit_of(node, keys), |line| async move {
+        let mut look = LookAtNode::new(Some(node), node.clock(), line);
+        let seen = look.at_locks(keys).await?;
+        match look.elsewhere.pop() {
+            Some((_, error)) => Err(error),
+            None => Ok(seen),
+        }
+    });
+    reading.await.map_err(|missed| missed.reason().to_owned())
+}
+
+/// What a node of a cluster tells of one key.
+#[derive(Debug)]
+pub enum Glance {
+    /// What it shows; nothing where there is no such key.
+    Shown(Option<Sighting>),
+    /// Not this node, or nobody, serves its slot at the moment.
+    Elsewhere(RedisError),
+}
+
+/// The same for keys whose slots are this node's, as far as is known; with `ASKING` for those on their way to it.
+pub async fn look_in_slots(
+    node: &Node,
+    keys: &[LockKey],
+    is_asking: bool,
+) -> Result<Vec<Glance>, String> {
+    let limit = limit_of(node, keys);
+    let seen = node.observe_slots(limit, is_asking, |line| async move {
+        let mut look = LookAtNode::new(Some(node), node.clock(), line);
+        let seen = look.at_locks(keys).await?;
+        let mut glances: Vec<Glance> = seen.into_iter().map(Glance::Shown).collect();
+        for (n, error) in look.elsewhere {
+            glances[n] = Glance::Elsewhere(error);
+        }
+        Ok(glances)
     });
     seen.await.map_err(|missed| missed.reason().to_owned())
+}
+
+fn limit_of(node: &Node, keys: &[LockKey]) -> Duration {
+    let limits = u32::try_from(keys.len().div_ceil(KEYS_PER_LIMIT).max(1)).unwrap_or(u32::MAX);
+    node.command_timeout().saturating_mul(limits)
 }
 
 /// Looks at one key before or after an act: nothing remembered, whatever trace that leaves.
@@ -39,16 +72,12 @@ pub async fn look_closely(
     clock: &Clock,
     key: &LockKey,
 ) -> RedisResult<Option<Sighting>> {
-    let mut look = LookAtNode {
-        node: None,
-        clock,
-        line,
-    };
-    Ok(look
-        .at_locks(std::slice::from_ref(key))
-        .await?
-        .pop()
-        .flatten())
+    let mut look = LookAtNode::new(None, clock, line);
+    let mut seen = look.at_locks(std::slice::from_ref(key)).await?;
+    match look.elsewhere.pop() {
+        Some((_, error)) => Err(error),
+        None => Ok(seen.pop().flatten()),
+    }
 }
 
 struct LookAtNode<'a> {
@@ -56,12 +85,31 @@ struct LookAtNode<'a> {
     node: Option<&'a Node>,
     clock: &'a Clock,
     line: Line,
+    /// The keys of a cluster that this node does not serve, by their places, and what it says instead.
+    elsewhere: Vec<(usize, RedisError)>,
 }
 
-impl LookAtNode<'_> {
+impl<'a> LookAtNode<'a> {
+    fn new(node: Option<&'a Node>, clock: &'a Clock, line: Line) -> Self {
+        Self {
+            node,
+            clock,
+            line,
+            elsewhere: Vec::new(),
+        }
+    }
+
     /// Looks at the keys, and then at what stands beside those whose format cannot do without.
     async fn at_locks(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
         let mut seen = self.at_all(keys).await?;
+        let elsewhere = std::mem::take(&mut self.elsewhere);
+        let seen = self.with_companions(&mut seen).await.map(|()| seen);
+        // What stands beside a lock may be in another slot; then the lock is taken for what it shows by itself.
+        self.elsewhere = elsewhere;
+        seen
+    }
+
+    async fn with_companions(&mut self, seen: &mut [Option<Sighting>]) -> RedisResult<()> {
         let (mut owners, mut wanted) = (Vec::new(), Vec::new());
         for (i, sighting) in seen.iter().enumerate() {
             for key in sighting.iter().flat_map(formats::companions_of) {
@@ -70,12 +118,12 @@ impl LookAtNode<'_> {
             }
         }
         if wanted.is_empty() {
-            return Ok(seen);
+            return Ok(());
         }
         // Where they may not be seen, the lock is taken for what it shows by itself.
         let beside = match self.at_all(&wanted).await {
             Ok(beside) => beside,
-            Err(refused) if is_about_one_key(&refused) => return Ok(seen),
+            Err(refused) if is_about_one_key(&refused) => return Ok(()),
             Err(failed) => return Err(failed),
         };
         for (i, companion) in owners.into_iter().zip(beside) {
@@ -87,7 +135,7 @@ impl LookAtNode<'_> {
                 });
             }
         }
-        Ok(seen)
+        Ok(())
     }
 
     async fn at_all(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
@@ -106,15 +154,22 @@ impl LookAtNode<'_> {
             }
             seen.extend(found);
         }
+        let is_elsewhere = |found: &Found| match found {
+            Found::Refused(error) if is_about_a_slot(error) => Some(error.clone()),
+            Found::Refused(_) | Found::Gone | Found::Changed | Found::Seen { .. } => None,
+        };
+        let elsewhere = seen.iter().enumerate();
+        self.elsewhere = elsewhere
+            .filter_map(|(n, found)| Some((n, is_elsewhere(found)?)))
+            .collect();
+        if !self.elsewhere.is_empty() {
+            return Ok(shown(keys, seen));
+        }
         // One key that may not be seen is as good as absent; a node that shows nothing at all has to say so.
         let sees_something = seen.iter().any(|found| !matches!(found, Found::Refused(_)));
         match seen.first() {
             Some(Found::Refused(error)) if !sees_something => Err(error.clone()),
-            Some(_) | None => Ok(keys
-                .iter()
-                .zip(seen)
-                .map(|(key, found)| found.into_sighting(key))
-                .collect()),
+            Some(_) | None => Ok(shown(keys, seen)),
         }
     }
 
@@ -234,6 +289,11 @@ impl LookAtNode<'_> {
         let node = self.node.filter(|_| self.remembers())?;
         Some(use_it(&mut node.memory()))
     }
+}
+
+fn shown(keys: &[LockKey], found: Vec<Found>) -> Vec<Option<Sighting>> {
+    let each = keys.iter().zip(found);
+    each.map(|(key, found)| found.into_sighting(key)).collect()
 }
 
 /// What a key shows without reading its value.

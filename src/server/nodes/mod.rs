@@ -1,5 +1,7 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
+mod calls;
+mod cluster;
 mod feed;
 pub mod health;
 pub mod line;
@@ -10,11 +12,15 @@ pub mod node;
 pub mod pace;
 pub mod patterns;
 pub mod queues;
+mod reach;
+mod reading;
 pub mod restart;
 pub mod scan;
 pub mod scripts;
+mod seats;
 pub mod self_report;
 pub mod semaphores;
+mod sentinel;
 pub mod sighting;
 mod supervisor;
 pub mod touch;
@@ -22,6 +28,7 @@ pub mod trip;
 pub mod trouble;
 pub mod values;
 pub mod waiters;
+pub mod wire;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,20 +42,23 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Coverage, LockKey, NodeView, Timestamp};
+use crate::domain::{Coverage, GroupKind, LockKey, NodeView, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
+use cluster::Cluster;
 pub use feed::{Fed, Inbox, Writes, learn};
-use node::Node;
+use node::{Common, Node};
 use patterns::Patterns;
 use restart::{Past, Rules};
+use seats::Members;
+pub use seats::Seats;
 use sighting::Sighting;
 
 /// One group and its nodes, each with its own supervised connections.
 pub struct Group {
     /// What the configuration says about it.
     pub config: GroupConfig,
-    nodes: Vec<Arc<Node>>,
+    members: Members,
     inbox: Arc<Inbox>,
     clock: Clock,
     stop: CancellationToken,
@@ -60,7 +70,7 @@ pub struct Group {
 pub struct Look {
     /// When the question was sent.
     pub asked_at: Timestamp,
-    /// One per configured node, in order.
+    /// One per configured node, in order; in a cluster one per node that was asked about some of the keys.
     pub nodes: Vec<NodeLook>,
 }
 
@@ -71,8 +81,20 @@ pub struct NodeLook {
     pub node: String,
     /// It restarted lately and may have forgotten locks.
     pub is_hazard: bool,
+    /// The places of the keys that it was asked about; nothing where that is all of them.
+    pub about: Option<Vec<usize>>,
     /// A sighting or nothing per key, in the order asked; or why the node did not answer.
     pub seen: Result<Vec<Option<Sighting>>, String>,
+}
+
+impl NodeLook {
+    /// The places of the keys that it was asked about, of so many.
+    pub fn places(&self, keys: usize) -> Vec<usize> {
+        match &self.about {
+            Some(places) => places.clone(),
+            None => (0..keys).collect(),
+        }
+    }
 }
 
 /// What a scan of one node tells the index.
@@ -117,13 +139,31 @@ impl Group {
         let errands = TaskTracker::new();
         // So that it can be waited for at any time; more may come all the same.
         errands.close();
-        let inbox = Arc::new(Inbox::new(config.nodes.len()));
-        let start = |(place, node)| {
-            let feed = feed::Feed::new(Arc::clone(&inbox), place);
-            Node::start(node, &config, feed, clock.clone(), acts, stop.clone())
+        let common = Common {
+            group: config.clone(),
+            clock: clock.clone(),
+            observes: Handle::current(),
+            acts: acts.clone(),
+            stop: stop.clone(),
+        };
+        let is_cluster = config.kind == GroupKind::Cluster;
+        let each_has_all = if is_cluster { 1 } else { config.nodes.len() };
+        let inbox = Arc::new(Inbox::new(each_has_all));
+        let members = if is_cluster {
+            Members::Cluster(Cluster::start(common, Arc::clone(&inbox)))
+        } else {
+            let start = |(place, node)| {
+                let feed = feed::Feed::new(Arc::clone(&inbox), place);
+                Node::start(Clone::clone(node), &common, feed, None)
+            };
+            let nodes: Seats = config.nodes.iter().enumerate().map(start).collect();
+            if config.kind == GroupKind::Sentinel {
+                sentinel::follow(&common, &nodes);
+            }
+            Members::Fixed(nodes)
         };
         Arc::new(Self {
-            nodes: config.nodes.iter().enumerate().map(start).collect(),
+            members,
             inbox,
             config,
             clock,
@@ -132,26 +172,22 @@ impl Group {
         })
     }
 
-    /// How many nodes an owner needs.
-    pub fn quorum(&self) -> usize {
-        crate::domain::quorum::majority(self.config.nodes.len())
-    }
-
     /// Every node's health right now, in the order of the configuration. Never waits.
     pub fn nodes(&self) -> Vec<NodeView> {
         let (now, rules) = (self.clock.now(), self.rules());
-        let hazards = self.hazards();
+        let nodes = self.each();
+        let hazards = self.hazards(&nodes);
         let with_hazard = |(node, left): (&Arc<Node>, Option<Duration>)| NodeView {
             hazard_until: left.map(|left| now.plus(left)),
             votes: left.is_none() || !rules.delayed_restart,
             ..node.view()
         };
-        self.nodes.iter().zip(hazards).map(with_hazard).collect()
+        nodes.iter().zip(hazards).map(with_hazard).collect()
     }
 
-    /// Why a node takes no part in acquiring new locks, if it does not: it may have forgotten some.
-    pub fn abstains(&self, place: usize) -> Option<String> {
-        let left = restart::abstains(&self.pasts(), place, self.rules(), Instant::now())?;
+    /// Why one of a lock's nodes takes no part in acquiring it, if it does not: it may have forgotten some.
+    pub fn abstains(&self, seats: &[Arc<Node>], place: usize) -> Option<String> {
+        let left = restart::abstains(&pasts(seats), place, self.rules(), Instant::now())?;
         let until = self.clock.now().plus(left);
         Some(format!(
             "it restarted and may have forgotten locks; it takes new ones again from {until}"
@@ -160,12 +196,12 @@ impl Group {
 
     /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
     /// longer than this. Only a node that started lately waits at all, and only in a program that has just been started.
-    pub async fn acquainted(&self, place: usize, longest: Duration) {
-        let is_open = || restart::is_open(&self.pasts(), place, self.rules(), Instant::now());
+    pub async fn acquainted(&self, seats: &[Arc<Node>], place: usize, longest: Duration) {
+        let is_open = || restart::is_open(&pasts(seats), place, self.rules(), Instant::now());
         let waiting = async {
-            self.nodes[place].first_attempt().await;
+            seats[place].first_attempt().await;
             if is_open() {
-                let all = self.nodes.iter().map(|node| node.first_attempt());
+                let all = seats.iter().map(|node| node.first_attempt());
                 let mut attempts: FuturesUnordered<_> = all.collect();
                 while attempts.next().await.is_some() && is_open() {}
             }
@@ -174,15 +210,21 @@ impl Group {
         drop(timeout(longest, waiting).await);
     }
 
-    /// For how much longer each node may have forgotten locks whose owners rely on them.
-    fn hazards(&self) -> Vec<Option<Duration>> {
-        let (pasts, now) = (self.pasts(), Instant::now());
-        let hazard = |place| restart::hazard(&pasts, place, self.rules(), now);
-        (0..pasts.len()).map(hazard).collect()
-    }
-
-    fn pasts(&self) -> Vec<Past> {
-        self.nodes.iter().map(|node| node.past()).collect()
+    /// For how much longer each node may have forgotten locks whose owners rely on them. The nodes of a cluster tell nothing
+    /// of one another's locks.
+    fn hazards(&self, nodes: &[Arc<Node>]) -> Vec<Option<Duration>> {
+        let (rules, now) = (self.rules(), Instant::now());
+        match &self.members {
+            Members::Fixed(_) => {
+                let pasts = pasts(nodes);
+                let hazard = |place| restart::hazard(&pasts, place, rules, now);
+                (0..pasts.len()).map(hazard).collect()
+            }
+            Members::Cluster(_) => {
+                let hazard = |node: &Arc<Node>| restart::hazard(&[node.past()], 0, rules, now);
+                nodes.iter().map(hazard).collect()
+            }
+        }
     }
 
     fn rules(&self) -> Rules {
@@ -195,30 +237,45 @@ impl Group {
     /// Waits until every node was tried once, well or badly: no longer than the connect time limit. Looks and acts do
     /// not need it, they wait for the first attempt themselves within their own limits.
     pub async fn first_attempts(&self) {
+        self.is_known().await;
         self.on_each(|node| async move { node.first_attempt().await })
             .await;
     }
 
     /// Does something with all nodes at once; the answers come in the order of the configuration.
     pub async fn on_each<T, F: Future<Output = T>>(&self, call: impl Fn(Arc<Node>) -> F) -> Vec<T> {
-        join_all(self.nodes.iter().cloned().map(call)).await
+        join_all(self.each().iter().cloned().map(call)).await
     }
 
     /// Asks all nodes at once about some keys. Ends within the command time limit whatever the nodes do (more than 5,000
     /// keys take proportionally longer); a node that is known to be down costs nothing.
     pub async fn look(&self, keys: &[LockKey]) -> Look {
         let asked_at = self.clock.now();
+        let nodes = match &self.members {
+            Members::Fixed(nodes) => nodes,
+            Members::Cluster(cluster) => {
+                let is_hazard = |node: &Node| {
+                    let past = [node.past()];
+                    restart::hazard(&past, 0, self.rules(), Instant::now()).is_some()
+                };
+                return Look {
+                    asked_at,
+                    nodes: cluster.look(keys, is_hazard).await,
+                };
+            }
+        };
         let ask = |(node, hazard): (&Arc<Node>, Option<Duration>)| {
             let node = Arc::clone(node);
             async move {
                 NodeLook {
                     node: node.name().to_owned(),
                     is_hazard: hazard.is_some(),
+                    about: None,
                     seen: look::look(&node, keys).await,
                 }
             }
         };
-        let asked = self.nodes.iter().zip(self.hazards()).map(ask);
+        let asked = nodes.iter().zip(self.hazards(nodes)).map(ask);
         Look {
             asked_at,
             nodes: join_all(asked).await,
@@ -232,17 +289,12 @@ impl Group {
             ignore: Patterns::new(&self.config.ignore),
             share: self.config.scan_share_percent,
         });
-        let scan = |node: Arc<Node>| {
+        let scan = |_, node: Arc<Node>| {
             let (found, wanted) = (found.clone(), Arc::clone(&wanted));
             async move { scan::scan(&node, &wanted, &found).await }
         };
         // Whichever ends first; a scan ends by itself only when nobody listens any more.
-        stop.run_until_cancelled(self.on_each(scan)).await;
-    }
-
-    /// Its nodes, in the order of the configuration.
-    pub fn each(&self) -> &[Arc<Node>] {
-        &self.nodes
+        stop.run_until_cancelled(self.with_each(scan)).await;
     }
 
     /// The clock that moments are read from.
@@ -259,6 +311,10 @@ impl Group {
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
+}
+
+fn pasts(nodes: &[Arc<Node>]) -> Vec<Past> {
+    nodes.iter().map(|node| node.past()).collect()
 }
 
 /// A fresh coverage for a group that has not been scanned yet.

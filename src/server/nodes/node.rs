@@ -1,19 +1,18 @@
-//! One node: two connections that [`super::supervisor`] keeps up, and what is known about its health.
-//!
-//! Callers never wait for a node that is known to be down, and one caller's missed answer costs no other caller anything.
+//! One node: connections that [`super::supervisor`] keeps up, and what is known about its health.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use redis::{ConnectionInfo, ErrorKind, RedisError, RedisResult};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::cluster::Cluster;
 use super::feed::Feed;
 use super::health::Health;
-use super::line::{Line, Purpose, within};
+use super::line::{Line, Purpose};
 use super::memory::Memory;
+use super::reach::{Moved, Reach};
 use super::restart::Past;
 use super::trouble::{Missed, Trouble};
 use crate::domain::{NodeState, NodeView, Role};
@@ -23,8 +22,7 @@ use crate::server::config::{GroupConfig, NodeConfig};
 /// One Redis or Valkey server.
 pub struct Node {
     pub(super) name: String,
-    address: String,
-    pub(super) info: ConnectionInfo,
+    pub(super) reach: Reach,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
     pub(super) clock: Clock,
@@ -38,16 +36,34 @@ pub struct Node {
     feed: Arc<Feed>,
     /// Why touches cannot be told.
     unmeasured: Mutex<Option<String>>,
+    /// The cluster whose slots it serves.
+    pub(super) cluster: Option<Weak<Cluster>>,
+    /// Cancelled when it does not belong to the group any more.
+    gone: CancellationToken,
+}
+
+/// What the nodes of a group have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) group: GroupConfig,
+    pub(super) clock: Clock,
+    /// Where supervisors run, and the observing connections.
+    pub(super) observes: Handle,
+    /// Where the acting connections are driven.
+    pub(super) acts: Handle,
+    pub(super) stop: CancellationToken,
 }
 
 /// Whether, and how, the node can be called.
 pub(super) enum Access {
     /// The first attempt has not ended yet.
     Starting,
-    /// It can be called. The acting connection is away while it is being replaced.
+    /// It can be called. The acting connection is away while it is being replaced; the one to the replica that is read
+    /// from, while there is none: then the node itself is read.
     Open {
         observing: Line,
         acting: Option<Line>,
+        reading: Option<Box<Line>>,
     },
     /// It cannot, and this is why.
     Shut(Trouble),
@@ -55,10 +71,16 @@ pub(super) enum Access {
 
 impl Access {
     /// The connection, or why there is none; nothing while that is being found out.
-    fn line(&self, purpose: Purpose) -> Option<Result<Line, Missed>> {
+    pub(super) fn line(&self, purpose: Purpose) -> Option<Result<Line, Missed>> {
         match (self, purpose) {
             (Self::Starting, _) => None,
             (Self::Open { observing, .. }, Purpose::Observing) => Some(Ok(observing.clone())),
+            (
+                Self::Open {
+                    observing, reading, ..
+                },
+                Purpose::Reading,
+            ) => Some(Ok(reading.as_deref().unwrap_or(observing).clone())),
             (Self::Open { acting, .. }, Purpose::Acting) => acting.clone().map(Ok),
             (Self::Shut(trouble), _) => Some(Err(Missed::NotAsked {
                 reason: trouble.reason.clone(),
@@ -66,44 +88,79 @@ impl Access {
         }
     }
 
-    fn is_current(&self, number: u64, purpose: Purpose) -> bool {
+    pub(super) fn is_current(&self, number: u64, purpose: Purpose) -> bool {
         matches!(self.line(purpose), Some(Ok(line)) if line.number == number)
     }
 }
 
 impl Node {
-    /// Starts supervising a node of a group until `stop` is cancelled.
-    pub fn start(
-        config: &NodeConfig,
-        group: &GroupConfig,
+    /// Starts supervising a node of a group until the group is let go or the node leaves it.
+    pub(super) fn start(
+        config: NodeConfig,
+        common: &Common,
         feed: Feed,
-        clock: Clock,
-        acts: &Handle,
-        stop: CancellationToken,
+        cluster: Option<Weak<Cluster>>,
     ) -> Arc<Self> {
-        let info = config.url.connection().clone();
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
+        let gone = common.stop.child_token();
         let node = Arc::new(Self {
             name: config.name.clone(),
-            address: config.url.address(),
-            info: info.set_tcp_settings(tcp),
-            connect_timeout: group.connect_timeout,
-            command_timeout: group.command_timeout,
-            clock,
-            acts: acts.clone(),
+            reach: Reach::new(config, &common.group),
+            connect_timeout: common.group.connect_timeout,
+            command_timeout: common.group.command_timeout,
+            clock: common.clock.clone(),
+            acts: common.acts.clone(),
             access: watch::Sender::new(Access::Starting),
             kick: Arc::new(Notify::new()),
             health: Mutex::new(Health::unknown()),
             memory: Mutex::new(Memory::default()),
             feed: Arc::new(feed),
             unmeasured: Mutex::default(),
+            cluster,
+            gone: gone.clone(),
         });
-        let supervisor = Arc::clone(&node);
-        tokio::spawn(async move {
-            stop.run_until_cancelled(supervisor.supervise()).await;
-            supervisor.shut(Trouble::down("the console is shutting down"));
+        let (supervisor, stop) = (Arc::clone(&node), common.stop.clone());
+        common.observes.spawn(async move {
+            gone.run_until_cancelled(supervisor.supervise()).await;
+            supervisor.shut(Trouble::down(if stop.is_cancelled() {
+                "the console is shutting down"
+            } else {
+                "it serves no slots of the cluster any more"
+            }));
         });
         node
+    }
+
+    /// Whether its replica is read instead of it at the moment.
+    pub(super) fn is_read_from_replica(&self) -> bool {
+        let access = self.access.borrow();
+        matches!(
+            &*access,
+            Access::Open {
+                reading: Some(_),
+                ..
+            }
+        )
+    }
+
+    /// Cancelled when it does not belong to the group any more.
+    pub(super) fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    /// Notes where the node is now: another server from now on, if that is somewhere else.
+    pub(super) fn is_at(&self, host: &str, port: u16) {
+        match self.reach.is_at(host, port) {
+            Moved::No => {}
+            Moved::Found => self.kick.notify_one(),
+            Moved::From(before) => {
+                let now = self.clock.now();
+                tracing::warn!(node.name = %self.name, %before, now = %self.reach.address(), "the primary is another server");
+                self.health().moved(before, now, Instant::now());
+                self.shut(Trouble::down("the primary is another server now"));
+                self.kick.notify_one();
+                self.feed.has_a_gap(now);
+            }
+        }
     }
 
     /// Its name in the configuration.
@@ -116,7 +173,7 @@ impl Node {
         let feed = self.feed.state();
         let mut view = self
             .health()
-            .view(&self.name, &self.address, self.clock.now());
+            .view(&self.name, &self.reach.address(), self.clock.now());
         view.feed = feed.level;
         view.feed_reason = feed.reason;
         view.missing = feed.missing;
@@ -197,122 +254,6 @@ impl Node {
         );
     }
 
-    /// Calls the node over the observing connection.
-    pub async fn observe<T, F>(
-        &self,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
-    where
-        F: Future<Output = RedisResult<T>>,
-    {
-        self.call(Purpose::Observing, limit, call).await
-    }
-
-    /// Calls the node over the acting connection.
-    pub async fn act<T, F>(
-        &self,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
-    where
-        F: Future<Output = RedisResult<T>>,
-    {
-        self.call(Purpose::Acting, limit, call).await
-    }
-
-    /// A connection of the caller's own, for what must not be shared: a transaction.
-    pub async fn own_line(&self) -> RedisResult<Line> {
-        Line::open(&self.info, Purpose::Acting, Arc::default()).await
-    }
-
-    async fn call<T, F>(
-        &self,
-        purpose: Purpose,
-        limit: Duration,
-        call: impl FnOnce(Line) -> F,
-    ) -> Result<T, Missed>
-    where
-        F: Future<Output = RedisResult<T>>,
-    {
-        let began = Instant::now();
-        let line = self.line(purpose, limit).await?;
-        let number = line.number;
-        match within(limit.saturating_sub(began.elapsed()), call(line)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) if is_the_node_speaking(&error) => {
-                let trouble = Trouble::of(&error);
-                if trouble.state != NodeState::Down && error.code() != Some("NOPERM") {
-                    // Loading, a password set meanwhile: the supervisor finds out what it means for everybody.
-                    self.kick.notify_one();
-                }
-                let reason = trouble.reason;
-                Err(Missed::Refused { reason })
-            }
-            Ok(Err(error)) => {
-                let trouble = Trouble::of(&error);
-                self.give_up(number, purpose, &trouble);
-                Err(Missed::Unanswered {
-                    reason: trouble.reason,
-                })
-            }
-            Err(_) => {
-                let trouble = Trouble::no_answer(limit);
-                // Too slow for a hurried act is not down for everybody: then only the connection goes.
-                if purpose == Purpose::Acting && limit < self.command_timeout {
-                    self.replace(number);
-                } else {
-                    self.give_up(number, purpose, &trouble);
-                }
-                Err(Missed::Unanswered {
-                    reason: trouble.reason,
-                })
-            }
-        }
-    }
-
-    /// The connection, at once. Waits, up to `limit`, only while the first attempt or a replacement is under way.
-    async fn line(&self, purpose: Purpose, limit: Duration) -> Result<Line, Missed> {
-        if let Some(settled) = self.access.borrow().line(purpose) {
-            return settled;
-        }
-        let mut access = self.access.subscribe();
-        let settled = access.wait_for(|access| access.line(purpose).is_some());
-        let settled = within(limit, settled)
-            .await
-            .map_err(|late| Missed::NotAsked {
-                reason: late.reason,
-            })?;
-        settled
-            .expect("self holds the sender")
-            .line(purpose)
-            .expect("waited for it")
-    }
-
-    /// Drops an acting connection for good, because it never gets over an answer that does not come.
-    fn replace(&self, number: u64) {
-        self.access.send_if_modified(|access| match access {
-            Access::Open { acting, .. } => acting.take_if(|line| line.number == number).is_some(),
-            Access::Starting | Access::Shut(_) => false,
-        });
-        self.kick.notify_one();
-    }
-
-    /// Takes the node out of use because of this connection, unless that was replaced meanwhile.
-    fn give_up(&self, number: u64, purpose: Purpose, trouble: &Trouble) {
-        let was_current = self.access.send_if_modified(|access| {
-            let is_current = access.is_current(number, purpose);
-            if is_current {
-                *access = Access::Shut(trouble.clone());
-            }
-            is_current
-        });
-        if was_current {
-            self.health().lost(trouble, self.clock.now());
-            self.kick.notify_one();
-        }
-    }
-
     pub(super) fn shut(&self, trouble: Trouble) {
         self.health().lost(&trouble, self.clock.now());
         self.access.send_replace(Access::Shut(trouble));
@@ -320,15 +261,5 @@ impl Node {
 
     pub(super) fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().expect("nobody panics while holding it")
-    }
-}
-
-/// The connection works, and what came over it is the node's answer to this command.
-fn is_the_node_speaking(error: &RedisError) -> bool {
-    match error.kind() {
-        ErrorKind::Server(_) | ErrorKind::Extension => true,
-        // Answers of an unexpected shape; a broken protocol makes the connection itself end.
-        ErrorKind::UnexpectedReturnType => true,
-        _ => false,
     }
 }

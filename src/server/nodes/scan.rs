@@ -128,7 +128,7 @@ impl<'a> Pass<'a> {
     async fn over(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
         let size = self
             .node
-            .observe(self.node.command_timeout(), |mut line| async move {
+            .read(self.node.command_timeout(), |mut line| async move {
                 redis::cmd("DBSIZE")
                     .query_async::<u64>(&mut line.connection)
                     .await
@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
         let count = pace.count();
         let call = self
             .node
-            .observe(self.node.command_timeout(), |mut line| async move {
+            .read(self.node.command_timeout(), |mut line| async move {
                 let mut scan = redis::cmd("SCAN");
                 scan.arg(cursor).arg("COUNT").arg(count);
                 if let Some(pattern) = pattern {

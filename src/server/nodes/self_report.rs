@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use redis::{ConnectionAddr, RedisError, RedisResult, Value};
+use redis::{RedisError, RedisResult, Value};
 
 use super::health::ClockStep;
 use super::node::Node;
@@ -120,7 +120,7 @@ impl Node {
             may: may?,
             missing: missing.ok(),
             places,
-            user: self.acl_user().to_owned(),
+            user: self.acl_user(),
             clock_step: self.health().clock_step(),
             ..told?
         })
@@ -128,10 +128,8 @@ impl Node {
 
     /// The host that its address names; of a Unix socket, this one.
     pub fn host(&self) -> String {
-        match self.info.addr() {
-            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host.clone(),
-            _ => "localhost".to_owned(),
-        }
+        let host = self.reach.host();
+        host.unwrap_or_else(|| "localhost".to_owned())
     }
 
     async fn figures_and_settings(&self) -> Result<SelfReport, String> {
@@ -184,13 +182,11 @@ impl Node {
 
     /// Where it runs, as far as its address tells.
     async fn places(&self) -> BTreeSet<IpAddr> {
-        let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) =
-            self.info.addr()
-        else {
+        let Some((host, port)) = self.reach.endpoint() else {
             // A Unix socket is on this machine.
             return BTreeSet::from([IpAddr::from([127, 0, 0, 1])]);
         };
-        let lookup = tokio::net::lookup_host((host.as_str(), *port));
+        let lookup = tokio::net::lookup_host((host.as_str(), port));
         match tokio::time::timeout(LOOKUP, lookup).await {
             Ok(Ok(found)) => found.map(|place| place.ip().to_canonical()).collect(),
             // The node was reached all the same; nothing is concluded from where it is.

@@ -4,13 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::RedisResult;
+use redis::{ConnectionInfo, RedisResult};
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::health::Vitals;
 use super::line::{Line, Purpose, within};
 use super::node::{Access, Node};
 use super::trouble::Trouble;
+use crate::domain::Role;
 
 /// How often a node's health is checked.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
@@ -43,19 +45,43 @@ impl Node {
     }
 
     async fn open(&self) -> Result<(), Trouble> {
-        let observing = Line::open(&self.info, Purpose::Observing, Arc::clone(&self.kick));
-        let both = async { tokio::try_join!(observing, self.open_acting()) };
+        // Where that is never known, the next line says why.
+        let _in_vain = timeout(self.connect_timeout, self.reach.is_known()).await;
+        let info = self.reach.info().await?;
+        let observing = Line::open(&info, Purpose::Observing, Arc::clone(&self.kick));
+        let both = async { tokio::try_join!(observing, self.open_acting(info.clone())) };
         let (mut observing, acting) = within(self.connect_timeout, both)
             .await?
             .map_err(|error| Trouble::of(&error))?;
-        let vitals = within(self.command_timeout, observing.check(&self.clock, true)).await??;
-        self.memory().forget_everything();
+        let vitals = self.check(&mut observing, true).await?;
         self.health().heard(vitals);
+        let reading = self.open_reading().await;
+        self.memory().forget_everything();
         self.access.send_replace(Access::Open {
             observing,
             acting: Some(acting),
+            reading: reading.map(Box::new),
         });
         Ok(())
+    }
+
+    /// Asks how the node is, and whether it is what its group takes it for.
+    async fn check(&self, line: &mut Line, thoroughly: bool) -> Result<Vitals, Trouble> {
+        let checking = line.check(&self.clock, thoroughly);
+        let vitals = within(self.command_timeout, checking).await??;
+        let Some(facts) = &vitals.facts else {
+            return Ok(vitals);
+        };
+        match self.cluster.is_some() {
+            false if facts.is_cluster_node => Err(Trouble::cluster_node()),
+            true if !facts.is_cluster_node => Err(Trouble::no_cluster_node()),
+            _ if self.reach.follows_sentinels() && facts.role == Some(Role::Replica) => {
+                Err(Trouble::down(
+                    "the sentinels name it as the primary, and it is a replica: the failover has not ended",
+                ))
+            }
+            _ => Ok(vitals),
+        }
     }
 
     /// Checks the health again and again until something is wrong.
@@ -63,25 +89,23 @@ impl Node {
         let mut round = 0u32;
         loop {
             round = round.wrapping_add(1);
-            let _either_way_look = tokio::time::timeout(CHECK_EVERY, self.kick.notified()).await;
+            let _either_way_look = timeout(CHECK_EVERY, self.kick.notified()).await;
             let (mut observing, acting_is_away) = match &*self.access.borrow() {
-                Access::Open { observing, acting } => (observing.clone(), acting.is_none()),
+                Access::Open {
+                    observing, acting, ..
+                } => (observing.clone(), acting.is_none()),
                 Access::Shut(trouble) => return trouble.clone(),
                 Access::Starting => continue,
             };
             let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            let check = within(
-                self.command_timeout,
-                observing.check(&self.clock, thoroughly),
-            );
-            let checked: Result<Vitals, Trouble> = check.await.and_then(|checked| checked);
-            match checked {
+            match self.check(&mut observing, thoroughly).await {
                 Ok(vitals) => self.hear(vitals),
                 Err(trouble) => return trouble,
             }
             if acting_is_away && let Err(trouble) = self.reopen_acting().await {
                 return trouble;
             }
+            self.keep_reading().await;
         }
     }
 
@@ -96,8 +120,8 @@ impl Node {
     }
 
     /// Opened on the runtime that acts: there it is driven.
-    async fn open_acting(&self) -> RedisResult<Line> {
-        let (info, kick) = (self.info.clone(), Arc::clone(&self.kick));
+    async fn open_acting(&self, info: ConnectionInfo) -> RedisResult<Line> {
+        let kick = Arc::clone(&self.kick);
         let opening = async move { Line::open(&info, Purpose::Acting, kick).await };
         let opening = AbortOnDropHandle::new(self.acts.spawn(opening));
         opening.await.unwrap_or_else(|why| {
@@ -107,19 +131,27 @@ impl Node {
     }
 
     async fn reopen_acting(&self) -> Result<(), Trouble> {
-        let mut line = within(self.connect_timeout, self.open_acting())
+        let info = self.reach.info().await?;
+        let mut line = within(self.connect_timeout, self.open_acting(info))
             .await?
             .map_err(|error| Trouble::of(&error))?;
         // The server may have restarted since the last check: that has to be known before it is asked for a lock.
-        let vitals = within(self.command_timeout, line.check(&self.clock, true)).await??;
+        let vitals = self.check(&mut line, true).await?;
         self.health().heard(vitals);
+        self.put_in(|acting, _| *acting = Some(line));
+        Ok(())
+    }
+
+    /// Puts a connection back into its place, if the node can be called still.
+    pub(super) fn put_in(&self, put: impl FnOnce(&mut Option<Line>, &mut Option<Box<Line>>)) {
         self.access.send_if_modified(|access| match access {
-            Access::Open { acting, .. } => {
-                *acting = Some(line);
+            Access::Open {
+                acting, reading, ..
+            } => {
+                put(acting, reading);
                 true
             }
             Access::Starting | Access::Shut(_) => false,
         });
-        Ok(())
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use redis::aio::MultiplexedConnection;
 use redis::{
     Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
 };
 
+use super::wire::Wire;
 use crate::domain::{LockKey, Timestamp};
 use crate::server::clock::Clock;
 
@@ -67,11 +67,7 @@ impl Questions {
     }
 
     /// Sends them all and waits for all answers.
-    pub async fn send(
-        self,
-        connection: &mut MultiplexedConnection,
-        clock: &Clock,
-    ) -> RedisResult<Trip> {
+    pub async fn send(self, connection: &mut Wire, clock: &Clock) -> RedisResult<Trip> {
         let (sent_at, sent) = (clock.now(), Instant::now());
         let answers: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
             Vec::new()
@@ -123,10 +119,25 @@ impl Trip {
 /// Missing permission for a key or command, another type than expected: the other answers are as good as ever.
 pub(super) fn is_about_one_key(error: &RedisError) -> bool {
     match error.kind() {
+        // In a cluster each key has its own slot, which may be elsewhere, on its way or not served at all.
+        _ if is_about_a_slot(error) => true,
         ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::NoPerm) => true,
         ErrorKind::Extension => error.code() == Some("WRONGTYPE"),
         _ => false,
     }
+}
+
+/// A node of a cluster does not serve the key's slot, or nobody does.
+pub(super) fn is_about_a_slot(error: &RedisError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::Moved
+                | ServerErrorKind::Ask
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+        )
+    )
 }
 
 fn touch_clock(answer: RedisResult<Value>) -> Option<TouchClock> {

@@ -69,13 +69,30 @@ impl Trouble {
         Self::down("answered with something that is not Redis")
     }
 
-    /// A node of a Redis Cluster, which cannot serve a lock by itself.
+    /// A node of a Redis Cluster, in a group that is not taken for one.
     pub fn cluster_node() -> Self {
         Self {
             state: NodeState::Refused,
-            reason:
-                "is a cluster node: configure servers outside a cluster, each holds its own locks"
-                    .to_owned(),
+            reason: "is a cluster node: give its group kind = \"cluster\", so that each lock is looked for on the node that has it"
+                .to_owned(),
+        }
+    }
+
+    /// Another server, in a group that is taken for a cluster.
+    pub fn no_cluster_node() -> Self {
+        Self {
+            state: NodeState::Refused,
+            reason: "is no node of a cluster, though its group has kind = \"cluster\"".to_owned(),
+        }
+    }
+
+    /// Why nobody in a cluster told of a key.
+    pub fn of_slot(error: &RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Server(
+                ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain,
+            ) => Self::down("its slot is on its way from one node to another"),
+            _ => Self::of(error),
         }
     }
 
@@ -100,11 +117,16 @@ impl Trouble {
                 state: NodeState::Loading,
                 reason: "is loading its data set".to_owned(),
             },
-            ServerErrorKind::Moved
-            | ServerErrorKind::Ask
-            | ServerErrorKind::ClusterDown
-            | ServerErrorKind::CrossSlot
-            | ServerErrorKind::TryAgain => Self::cluster_node(),
+            ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain => {
+                Self::cluster_node()
+            }
+            ServerErrorKind::ClusterDown => {
+                let words = error.detail().unwrap_or_default();
+                Self::down(format!("the cluster does not serve its slot: {words}"))
+            }
+            ServerErrorKind::CrossSlot => {
+                Self::down("its keys lie in different slots of the cluster")
+            }
             ServerErrorKind::NoPerm => Self::refused(error),
             ServerErrorKind::MasterDown => Self::down("is a replica that has lost its primary"),
             ServerErrorKind::ReadOnly => Self::down("is a replica: it takes no writes"),

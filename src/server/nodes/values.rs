@@ -1,11 +1,11 @@
 //! Reads values, but never a large one: of a string the first bytes, of everything else only what is known to be small.
 
-use redis::aio::MultiplexedConnection;
 use redis::{RedisError, RedisResult};
 
 use super::memory::Reading;
 use super::sighting::{LONGEST_VALUE, Sighting, Ttl, Value};
 use super::trip::{Questions, Trip};
+use super::wire::Wire;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 
@@ -121,7 +121,7 @@ pub fn can_read(type_name: &str) -> bool {
 
 /// Reads values, each together with its PTTL: the two belong to the same owner.
 pub async fn read(
-    connection: &mut MultiplexedConnection,
+    connection: &mut Wire,
     clock: &Clock,
     wanted: &[(&LockKey, &str)],
     with_touch_clock: bool,
@@ -180,7 +180,7 @@ pub async fn read(
 
 /// Which of these are small enough to be read. The others are found to be too large, or gone.
 async fn measure(
-    connection: &mut MultiplexedConnection,
+    connection: &mut Wire,
     clock: &Clock,
     wanted: &[(&LockKey, &str)],
     unmeasured: Vec<(usize, Kind)>,

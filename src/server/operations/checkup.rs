@@ -38,14 +38,17 @@ impl Operations {
         let leases = self.leases(&group.config.name, now);
         let commands = doctor::commands(&group.config, &leases);
         let commands = commands.as_slice();
-        let reports = group
-            .on_each(|node| async move { node.report(commands).await })
-            .await;
-        let nodes = group.nodes().into_iter().zip(group.each());
-        let examined = nodes.zip(reports).map(|((view, node), report)| Examined {
-            view,
-            host: node.host(),
-            report,
+        let nodes = group.each();
+        let reports = join_all(nodes.iter().map(|node| node.report(commands))).await;
+        let views = group.nodes();
+        let examined = nodes.iter().zip(reports).filter_map(|(node, report)| {
+            // A node of a cluster may have gone meanwhile.
+            let view = views.iter().find(|view| view.name == node.name())?;
+            Some(Examined {
+                view: view.clone(),
+                host: node.host(),
+                report,
+            })
         });
         doctor::examine(&Patient {
             config: &group.config,

@@ -43,7 +43,8 @@ impl Operations {
         let name = group;
         let group = self.group_to_see(actor, name)?;
         actor.may(Verb::Sample, Place::group(name))?;
-        let named = group.each().iter().find(|one| one.name() == node);
+        let nodes = group.each();
+        let named = nodes.iter().find(|one| one.name() == node);
         let node = named.ok_or_else(|| Fault::Impossible {
             field: "node".to_owned(),
             detail: format!("the group has no node {node:?}"),

@@ -63,7 +63,7 @@ impl Operations {
         let names: Vec<_> = fair.iter().map(fair_queue).collect();
         let read = |node: std::sync::Arc<Node>| {
             let names = &names;
-            async move { queues::read(&node, names).await }
+            async move { (node.name().to_owned(), queues::read(&node, names).await) }
         };
         let mut lines: HashMap<LockKey, Line> = HashMap::new();
         for waiting in self.queues(name).all(MOST_READ) {
@@ -73,8 +73,7 @@ impl Operations {
         }
         let mut unread = Vec::new();
         if !names.is_empty() {
-            let read = group.on_each(read).await;
-            for (node, read) in group.each().iter().zip(read) {
+            for (node, read) in group.on_each(read).await {
                 match read {
                     Ok(queues) => {
                         for (key, queue) in fair.iter().zip(queues) {
@@ -83,7 +82,7 @@ impl Operations {
                             }
                         }
                     }
-                    Err(_) => unread.push(format!("{name}/{}", node.name())),
+                    Err(_) => unread.push(format!("{name}/{node}")),
                 }
             }
         }

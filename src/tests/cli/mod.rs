@@ -5,6 +5,7 @@ mod check;
 mod cron;
 mod forcing;
 mod hostile;
+mod kinds;
 mod listing;
 mod losing;
 mod running;

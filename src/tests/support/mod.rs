@@ -1,6 +1,8 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
 pub mod alarm;
+pub mod certificates;
+pub mod clusters;
 pub mod console;
 pub mod fake_servers;
 pub mod force;
@@ -12,6 +14,7 @@ pub mod proxy;
 pub mod redis_nodes;
 pub mod redisson;
 pub mod sections;
+pub mod sentinels;
 pub mod storm;
 pub mod witness;
 

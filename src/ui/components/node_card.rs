@@ -130,6 +130,23 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
                 .map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now)),
         ),
         (
+            "Failed over",
+            node.moved.as_ref().map_or_else(
+                || "not seen".to_owned(),
+                |moved| {
+                    let from = format::visible(&moved.from);
+                    format!("{}, from {from}", format::ago(moved.at, now))
+                },
+            ),
+        ),
+        (
+            "Read from",
+            match &node.read_from {
+                Some(replica) => format::visible(replica),
+                None => "the node itself".to_owned(),
+            },
+        ),
+        (
             "New locks",
             match node.hazard_until {
                 Some(until) if !node.votes => format!(

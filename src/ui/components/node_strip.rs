@@ -100,6 +100,8 @@ fn elapsed(live: Live, since: crate::domain::Timestamp) -> u64 {
 pub fn quorum(group: &GroupView) -> String {
     match group.kind {
         GroupKind::Standalone => "one node".to_owned(),
+        GroupKind::Sentinel => "one primary, chosen by sentinels".to_owned(),
+        GroupKind::Cluster => "a cluster, each lock on one primary".to_owned(),
         GroupKind::Redlock => format!("quorum {} of {}", group.quorum, group.nodes.len()),
     }
 }

@@ -10,7 +10,7 @@ use super::wants::Wants;
 use crate::domain::{Evidence, LockId, LockKey, SampledLock, Timestamp};
 use crate::server::nodes::touch::{Blind, Figure};
 use crate::server::nodes::waiters::Waiters;
-pub(super) use sensing::sense;
+pub(super) use sensing::sense_all;
 
 /// What a sample showed is told for so long.
 const SAMPLE_HOLDS_FOR: Duration = Duration::from_mins(1);

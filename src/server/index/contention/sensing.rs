@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::super::Index;
 use super::super::known;
@@ -34,25 +35,26 @@ const SEMAPHORES_EVERY: Duration = Duration::from_secs(10);
 /// What was seen of touches counts for so long, though no more can be seen.
 const BLIND_FOR: Duration = Duration::from_secs(60);
 
-/// Asks a node of a group until `stop` is cancelled.
-pub async fn sense(index: Index, group: Arc<Group>, place: usize, stop: CancellationToken) {
-    let Some(node) = group.each().get(place).cloned() else {
-        return;
+/// Asks all nodes of a group, and those that come later, until `stop` is cancelled.
+pub async fn sense_all(index: Index, group: Arc<Group>, stop: CancellationToken) {
+    let sense = |place, node| {
+        let sensing = Sensing {
+            index: index.clone(),
+            group: group.config.name.clone(),
+            of: Arc::clone(&group),
+            node,
+            place,
+            sensor: Sensor::default(),
+            behind: None,
+            rounds: 0,
+            semaphores_at: Instant::now(),
+            waiters: HashMap::new(),
+            blind_since: None,
+        };
+        let sensing = AbortOnDropHandle::new(tokio::spawn(sensing.go_on()));
+        async move { drop(sensing.await) }
     };
-    let sensing = Sensing {
-        index,
-        group: group.config.name.clone(),
-        of: group,
-        node,
-        place,
-        sensor: Sensor::default(),
-        behind: None,
-        rounds: 0,
-        semaphores_at: Instant::now(),
-        waiters: HashMap::new(),
-        blind_since: None,
-    };
-    stop.run_until_cancelled(sensing.go_on()).await;
+    stop.run_until_cancelled(group.with_each(sense)).await;
 }
 
 struct Sensing {
@@ -136,6 +138,8 @@ impl Sensing {
         if locks.len() == LOCKS_PER_ROUND {
             self.behind = locks.last().map(|(key, _)| key.clone());
         }
+        // In a cluster the others are on other nodes.
+        locks.retain(|(key, _)| self.of.is_at(&self.node, key));
         locks
     }
 

@@ -146,9 +146,12 @@ impl Watcher {
         if self.rejected.len() >= MOST_REJECTED {
             return;
         }
-        for seen in look.nodes.iter().filter_map(|node| node.seen.as_ref().ok()) {
-            let there = keys.iter().zip(seen).filter(|(_, seen)| seen.is_some());
-            self.rejected.extend(there.map(|(key, _)| key.clone()));
+        for node in &look.nodes {
+            let Ok(seen) = &node.seen else { continue };
+            let about = node.places(keys.len()).into_iter();
+            let there = about.zip(seen).filter(|(_, seen)| seen.is_some());
+            let names = there.filter_map(|(place, _)| keys.get(place).cloned());
+            self.rejected.extend(names);
         }
     }
 

@@ -230,6 +230,9 @@ impl Watcher {
         if nodes.iter().any(|node| node.state == NodeState::Up) {
             self.looked_at = Some(asked_at);
         }
+        // Nodes of a cluster that serve nothing any more have nothing to be counted.
+        self.passes
+            .retain(|name, _| nodes.iter().any(|node| node.name == *name));
         let mut view = view_of(&self.group);
         view.coverage = self.coverage();
         view.looked_at = self.looked_at;

@@ -85,7 +85,7 @@ impl Node {
         choice: FeedChoice,
     ) -> Result<std::convert::Infallible, Trouble> {
         loop {
-            let mut missing = session.introduce(self.acl_user()).await?;
+            let mut missing = session.introduce(&self.acl_user()).await?;
             let armed = self.arm(session, interest, choice, &mut missing).await?;
             match armed {
                 Armed::Nothing(reason) => {
@@ -162,7 +162,7 @@ impl Node {
         if let Err(error) = joined {
             if is_forbidden(&Err::<(), _>(error.clone())) {
                 let channel = "&__redis__:invalidate";
-                missing.push(not_allowed(self.acl_user(), "subscribe", channel, COSTS));
+                missing.push(not_allowed(&self.acl_user(), "subscribe", channel, COSTS));
             }
             // Untold, the server would keep for us without limit what we are too slow to read.
             return Ok(Some(format!(
@@ -174,7 +174,7 @@ impl Node {
             Ok(()) => Ok(None),
             Err(error) => {
                 if is_forbidden(&Err::<(), _>(error.clone())) {
-                    missing.push(not_allowed(self.acl_user(), "client|tracking", "", COSTS));
+                    missing.push(not_allowed(&self.acl_user(), "client|tracking", "", COSTS));
                 }
                 let reason = Trouble::of(&error).reason;
                 Ok(Some(format!("CLIENT TRACKING was refused: {reason}")))
@@ -198,12 +198,12 @@ impl Node {
                 "keyspace notifications are off (notify-keyspace-events needs K and A)".to_owned(),
             ));
         }
-        let heard = session.hear_events(self.info.redis_settings().db()).await?;
+        let heard = session.hear_events(self.reach.database()).await?;
         Ok(heard.err().map(|error| {
             if is_forbidden(&Err::<(), _>(error.clone())) {
                 let costs = "news of every change at once";
                 missing.push(not_allowed(
-                    self.acl_user(),
+                    &self.acl_user(),
                     "psubscribe",
                     "allchannels",
                     costs,
@@ -229,6 +229,9 @@ impl Node {
     async fn one_second(&self, session: &mut Session) -> Result<(), Trouble> {
         match timeout(CHECK_EVERY, session.lost()).await {
             Ok(()) => Err(Trouble::down("it was closed")),
+            Err(_) if !session.is_of_the_read(self) => {
+                Err(Trouble::down("another server is read now"))
+            }
             Err(_) => session.ping().await,
         }
     }
@@ -324,8 +327,8 @@ impl Node {
         self.feed().settle();
     }
 
-    pub(in super::super) fn acl_user(&self) -> &str {
-        self.info.redis_settings().username().unwrap_or("default")
+    pub(in super::super) fn acl_user(&self) -> String {
+        self.reach.acl_user()
     }
 }
 

@@ -22,7 +22,7 @@ impl Node {
         }
         let nothing = Arc::new(Interest::new(&[]));
         let mut session = Session::open(self, nothing).await?;
-        let mut missing = session.introduce(self.acl_user()).await?;
+        let mut missing = session.introduce(&self.acl_user()).await?;
         let starts = [NOBODYS_PREFIX.to_vec()];
         // Why it is refused does not matter here; what is missing for it does.
         let _why_not = self

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
 pub use inbox::{Inbox, Writes};
 pub use interest::{Interest, Meaning};
@@ -186,15 +187,20 @@ impl Group {
     /// Has the nodes tell of changes until the group's nodes are let go.
     pub fn feed(self: &Arc<Self>) {
         let interest = Arc::new(Interest::new(&self.config.keys));
-        for node in &self.nodes {
+        for node in self.each().iter() {
             node.feed().is_kept.store(true, Ordering::Relaxed);
-            let (node, stop) = (Arc::clone(node), self.stop.clone());
-            let (interest, choice) = (Arc::clone(&interest), self.config.feed);
-            tokio::spawn(async move {
-                stop.run_until_cancelled(node.keep_feed(interest, choice))
-                    .await;
-            });
         }
+        let group = Arc::clone(self);
+        tokio::spawn(async move {
+            let keeping = group.with_each(|_, node| {
+                node.feed().is_kept.store(true, Ordering::Relaxed);
+                let (interest, choice) = (Arc::clone(&interest), group.config.feed);
+                let keeping = tokio::spawn(async move { node.keep_feed(interest, choice).await });
+                let keeping = AbortOnDropHandle::new(keeping);
+                async move { drop(keeping.await) }
+            });
+            group.stop.run_until_cancelled(keeping).await;
+        });
     }
 
     /// What the nodes told and nobody has taken yet.
@@ -205,7 +211,8 @@ impl Group {
     /// What the nodes that are up tell of. A node that is down tells nothing and shows nothing either.
     pub fn fed(&self) -> Fed {
         let is_up = |node: &&Arc<super::node::Node>| node.state() == NodeState::Up;
-        let each = self.nodes.iter().filter(is_up).map(|node| {
+        let nodes = self.each();
+        let each = nodes.iter().filter(is_up).map(|node| {
             let state = node.feed().locked();
             (state.covers.clone(), state.since)
         });

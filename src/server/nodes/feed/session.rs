@@ -25,6 +25,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(2);
 pub(super) struct Session {
     connection: MultiplexedConnection,
     ears: Arc<Ears>,
+    /// It is the replica that tells.
+    of_replica: bool,
 }
 
 /// Takes what a server tells.
@@ -49,7 +51,13 @@ impl Session {
         });
         let listening = Arc::clone(&ears);
         let hear = move |push| listening.hear(push);
-        let connecting = line::connect(&node.info, ProtocolVersion::RESP3, Some(hear));
+        // Told by whom the names are looked at: a replica tells what has arrived there.
+        let of_replica = node.is_read_from_replica();
+        let info = match node.reach.reading_info().await {
+            Some(reading) if of_replica => reading?,
+            Some(_) | None => node.reach.info().await?,
+        };
+        let connecting = line::connect(&info, ProtocolVersion::RESP3, Some(hear));
         let connection = within(node.connect_timeout, connecting)
             .await?
             .map_err(|error| {
@@ -59,7 +67,11 @@ impl Session {
                     Trouble::of(&error)
                 }
             })?;
-        Ok(Self { connection, ears })
+        Ok(Self {
+            connection,
+            ears,
+            of_replica,
+        })
     }
 
     /// Says who we are, and finds out what this user may not do.
@@ -137,6 +149,11 @@ impl Session {
             Err(error) if !line::refuses_but_lives(&error) => Err(Trouble::of(&error)),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    /// Whether it is told by the server that is read.
+    pub(super) fn is_of_the_read(&self, node: &Node) -> bool {
+        self.of_replica == node.is_read_from_replica()
     }
 
     /// Waits until the connection is lost.

@@ -9,7 +9,7 @@ mod tally;
 
 use std::time::Duration;
 
-use redis::ConnectionAddr;
+use redis::{ConnectionAddr, ConnectionInfo};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
@@ -45,7 +45,9 @@ pub async fn sample(
     patterns: &[String],
     how_long: Duration,
 ) -> Result<MonitorSample, NoSample> {
-    let connecting = within(node.connect_timeout, connect(node.info.addr()));
+    let info = node.reach.info().await;
+    let info = info.map_err(|trouble| NoSample::Unreachable(trouble.reason))?;
+    let connecting = within(node.connect_timeout, connect(info.addr()));
     let wire = connecting
         .await
         .map_err(|trouble| NoSample::Unreachable(trouble.reason))??;
@@ -54,7 +56,7 @@ pub async fn sample(
         bytes: Vec::new(),
         read: 0,
     };
-    let introducing = recorder.begin(node, patterns);
+    let introducing = recorder.begin(&info, patterns);
     let failures_unknown = within(node.connect_timeout, introducing)
         .await
         .map_err(|trouble| NoSample::Unreachable(trouble.reason))??;
@@ -62,7 +64,7 @@ pub async fn sample(
     let mut tally = Tally::default();
     recorder.read = 0;
     let interest = Interest::new(patterns);
-    let db = node.info.redis_settings().db();
+    let db = info.redis_settings().db();
     let cut_short = recorder
         .record(&mut tally, &interest, db, began + how_long)
         .await
@@ -108,10 +110,10 @@ impl Recorder {
     /// Says who we are and has everything told. Why changes are not told between the commands, if they are not.
     async fn begin(
         &mut self,
-        node: &Node,
+        info: &ConnectionInfo,
         patterns: &[String],
     ) -> Result<Option<String>, NoSample> {
-        let settings = node.info.redis_settings();
+        let settings = info.redis_settings();
         let mut hello: Vec<Vec<u8>> = vec!["HELLO".into(), "3".into()];
         if let Some(password) = settings.password() {
             let user = settings.username().unwrap_or("default");

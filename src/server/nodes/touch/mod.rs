@@ -312,7 +312,7 @@ impl Sensor {
 impl Group {
     /// Something was done to this lock from here: that is no sign of anybody else.
     pub fn touched_by_us(&self, key: &LockKey) {
-        for node in self.each() {
+        for node in self.seats(key).iter() {
             node.feed().written.note(key.as_bytes());
         }
     }

@@ -1,0 +1,95 @@
+//! Which nodes a group has, and which of them decide about a lock: all of them, or in a cluster the one that has it.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
+
+use super::Group;
+use super::cluster::Cluster;
+use super::node::Node;
+use crate::domain::LockKey;
+
+/// Some nodes of a group, in order.
+pub type Seats = Arc<[Arc<Node>]>;
+
+pub(super) enum Members {
+    /// Those of the configuration: each has every lock.
+    Fixed(Seats),
+    /// They come and go: each lock is on one of them.
+    Cluster(Arc<Cluster>),
+}
+
+impl Group {
+    /// How many nodes an owner needs.
+    pub fn quorum(&self) -> usize {
+        match &self.members {
+            Members::Fixed(nodes) => crate::domain::quorum::majority(nodes.len()),
+            Members::Cluster(_) => 1,
+        }
+    }
+
+    /// Its nodes, in the order of the configuration; of a cluster those that have keys now.
+    pub fn each(&self) -> Seats {
+        match &self.members {
+            Members::Fixed(nodes) => Arc::clone(nodes),
+            Members::Cluster(cluster) => cluster.nodes(),
+        }
+    }
+
+    /// The nodes that decide about a lock: all of them, or in a cluster the one that has it.
+    pub fn seats(&self, key: &LockKey) -> Seats {
+        match &self.members {
+            Members::Fixed(nodes) => Arc::clone(nodes),
+            Members::Cluster(cluster) => Arc::new([cluster.node_of(key)]),
+        }
+    }
+
+    /// Whether a node has a say in a lock.
+    pub fn is_at(&self, node: &Arc<Node>, key: &LockKey) -> bool {
+        match &self.members {
+            Members::Fixed(_) => true,
+            Members::Cluster(cluster) => Arc::ptr_eq(&cluster.node_of(key), node),
+        }
+    }
+
+    /// Does something with every node, and with those that come later, each until it leaves. Ends when there are no nodes
+    /// any more to do it with, which a cluster never comes to.
+    pub async fn with_each<F>(&self, work: impl Fn(usize, Arc<Node>) -> F)
+    where
+        F: Future<Output = ()>,
+    {
+        let begin = |place: usize, node: &Arc<Node>| {
+            let gone = node.gone().clone();
+            gone.run_until_cancelled_owned(work(place, Arc::clone(node)))
+        };
+        let cluster = match &self.members {
+            Members::Fixed(nodes) => {
+                join_all(nodes.iter().enumerate().map(|(n, node)| begin(n, node))).await;
+                return;
+            }
+            Members::Cluster(cluster) => cluster,
+        };
+        let mut changes = cluster.changes();
+        let (mut known, mut works): (Seats, _) = (Arc::new([]), FuturesUnordered::new());
+        loop {
+            let now = Arc::clone(&changes.borrow_and_update());
+            let is_new = |node: &&Arc<Node>| !known.iter().any(|old| Arc::ptr_eq(old, node));
+            works.extend(now.iter().filter(is_new).map(|node| begin(0, node)));
+            known = now;
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                Some(_) = works.next() => {}
+            }
+        }
+    }
+
+    /// Waits until it is known which nodes there are, or the first attempt to learn it has failed: at once, unless it is a
+    /// cluster that has just been met.
+    pub async fn is_known(&self) {
+        if let Members::Cluster(cluster) = &self.members {
+            cluster.is_asked().await;
+        }
+    }
+}

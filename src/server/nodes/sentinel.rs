@@ -1,0 +1,187 @@
+//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away. The one that
+//! tells of the latest failover is believed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use redis::aio::MultiplexedConnection;
+use redis::{ProtocolVersion, PushInfo};
+use tokio::time::sleep;
+
+use super::Seats;
+use super::line::{self, within};
+use super::node::{Common, Node};
+use super::trouble::Trouble;
+use crate::domain::NodeState;
+use crate::server::config::NodeConfig;
+
+/// How often sentinels are asked while all is well, and while the primary is away.
+const EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
+
+/// Has the nodes of a group follow what its sentinels tell.
+pub(super) fn follow(common: &Common, nodes: &Seats) {
+    for node in nodes.iter() {
+        let sentinels = common.group.sentinels.iter().cloned();
+        let following = Following {
+            sentinels: sentinels.map(Sentinel::new).collect(),
+            // Behind sentinels the host of a node is the name that they have for the primary.
+            primary: node.reach.host().unwrap_or_default(),
+            latest: 0,
+            node: Arc::clone(node),
+        };
+        let stop = common.stop.clone();
+        common.observes.spawn(async move {
+            stop.run_until_cancelled(following.go_on()).await;
+        });
+    }
+}
+
+struct Following {
+    sentinels: Vec<Sentinel>,
+    primary: String,
+    /// The latest failover that was followed.
+    latest: u64,
+    node: Arc<Node>,
+}
+
+/// One sentinel, and the connection to it while there is one.
+struct Sentinel {
+    config: NodeConfig,
+    connection: Option<MultiplexedConnection>,
+}
+
+/// Where a sentinel says that the primary is.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    /// Rises with every failover.
+    epoch: u64,
+    host: String,
+    port: u16,
+}
+
+impl Following {
+    async fn go_on(mut self) {
+        loop {
+            self.ask().await;
+            let is_up = self.node.state() == NodeState::Up;
+            sleep(if is_up { EVERY.0 } else { EVERY.1 }).await;
+        }
+    }
+
+    async fn ask(&mut self) {
+        let (primary, node) = (&self.primary, &self.node);
+        let asking = self
+            .sentinels
+            .iter_mut()
+            .map(|sentinel| sentinel.ask(primary, node));
+        let told = join_all(asking).await;
+        let mut whys = Vec::new();
+        let mut best: Option<Told> = None;
+        for told in told {
+            match told {
+                Ok(told) if best.as_ref().is_none_or(|best| told.epoch > best.epoch) => {
+                    best = Some(told);
+                }
+                Ok(_) => {}
+                Err(why) => whys.push(why),
+            }
+        }
+        match best {
+            // One that missed the latest failover may be the only one that can be asked.
+            Some(told) if told.epoch >= self.latest => {
+                self.latest = told.epoch;
+                self.node.is_at(&told.host, told.port);
+            }
+            Some(_) => {}
+            None => self.node.reach.is_not_known(format!(
+                "no sentinel tells where the primary \"{primary}\" is: {}",
+                whys.join("; ")
+            )),
+        }
+    }
+}
+
+impl Sentinel {
+    fn new(config: NodeConfig) -> Self {
+        Self {
+            config,
+            connection: None,
+        }
+    }
+
+    async fn ask(&mut self, primary: &str, node: &Node) -> Result<Told, String> {
+        let asking = self.ask_once(primary, node.connect_timeout);
+        let told = asking.await;
+        told.map_err(|trouble| {
+            // Whatever it was, the next time begins anew.
+            self.connection = None;
+            format!("{} {}", self.config.url.address(), trouble.reason)
+        })
+    }
+
+    async fn ask_once(&mut self, primary: &str, limit: Duration) -> Result<Told, Trouble> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            None => {
+                let opening = open(&self.config);
+                self.connection.insert(within(limit, opening).await??)
+            }
+        };
+        let mut question = redis::cmd("SENTINEL");
+        question.arg("MASTER").arg(primary);
+        let asking = question.query_async(connection);
+        let answer: HashMap<String, String> = within(limit, asking)
+            .await?
+            .map_err(|error| Trouble::of(&error))?;
+        read(&answer).ok_or_else(|| Trouble::down("does not tell where the primary is"))
+    }
+}
+
+async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
+    let config = config.clone();
+    let reading = tokio::task::spawn_blocking(move || config.connection());
+    let info = reading
+        .await
+        .map_err(|why| Trouble::down(why.to_string()))?
+        .map_err(Trouble::down)?;
+    let deaf = None::<fn(PushInfo)>;
+    line::connect(&info, ProtocolVersion::RESP2, deaf)
+        .await
+        .map_err(|error| Trouble::of(&error))
+}
+
+fn read(answer: &HashMap<String, String>) -> Option<Told> {
+    let number = |name: &str| answer.get(name)?.parse::<u64>().ok();
+    Some(Told {
+        epoch: number("config-epoch").unwrap_or(0),
+        host: answer.get("ip").filter(|host| !host.is_empty())?.clone(),
+        port: u16::try_from(number("port")?)
+            .ok()
+            .filter(|port| *port != 0)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentinel_tells_where_the_primary_is_and_how_late_its_news_are() {
+        let answer = |fields: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            read(&fields.iter().map(own).collect())
+        };
+        let told = answer(&[("ip", "10.0.0.2"), ("port", "6380"), ("config-epoch", "3")]);
+        let is_there = Told {
+            epoch: 3,
+            host: "10.0.0.2".to_owned(),
+            port: 6380,
+        };
+        assert_eq!(told, Some(is_there));
+        assert_eq!(answer(&[("ip", ""), ("port", "6380")]), None);
+        assert_eq!(answer(&[("ip", "10.0.0.2"), ("port", "0")]), None);
+        assert_eq!(answer(&[]), None);
+    }
+}

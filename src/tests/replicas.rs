@@ -1,0 +1,144 @@
+//! Nodes that are read from a replica: it is scanned, looked at and listened to, and everything is done on the primary.
+
+use lockkeeper::domain::NodeState;
+use lockkeeper::server::config::{GroupConfig, NodeConfig};
+use redis::AsyncCommands as _;
+use redis::aio::MultiplexedConnection;
+use serde_json::json;
+
+use crate::support::console::TestConsole;
+use crate::support::redis_nodes::{RedisNode, TestGroup};
+use crate::support::{eventually, eventually_is};
+
+fn reading_from(primary: &RedisNode, replica: &RedisNode) -> GroupConfig {
+    let node = NodeConfig {
+        read_from: Some(replica.url()),
+        ..NodeConfig::new("a", primary.url())
+    };
+    GroupConfig {
+        nodes: vec![node],
+        ..GroupConfig::new("orders", [primary.url()])
+    }
+}
+
+async fn replica_of(primary: &RedisNode) -> RedisNode {
+    let replica =
+        RedisNode::start_with(&["--replicaof", "127.0.0.1", &primary.port().to_string()]).await;
+    let mut client = replica.client().await;
+    eventually_is("the replica has what its primary has", async || {
+        let mut info = redis::cmd("INFO");
+        let info: String = info
+            .arg("replication")
+            .query_async(&mut client)
+            .await
+            .unwrap();
+        info.contains("master_link_status:up")
+    })
+    .await;
+    replica
+}
+
+/// How often a server was asked this.
+async fn asked(client: &mut MultiplexedConnection, command: &str) -> u64 {
+    let mut info = redis::cmd("INFO");
+    let info: String = info.arg("commandstats").query_async(client).await.unwrap();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+}
+
+#[tokio::test]
+async fn the_replica_is_scanned_and_the_primary_acted_on() {
+    let primary = RedisNode::start().await;
+    let replica = replica_of(&primary).await;
+    let console = TestConsole::start(vec![reading_from(&primary, &replica)]).await;
+    let person = console.person();
+    let mut client = primary.client().await;
+    let () = client
+        .pset_ex("lock:seen", "somebody", 60_000)
+        .await
+        .unwrap();
+    eventually_is("the lock is listed", async || {
+        person.get("/api/v1/locks").await.json()["total"] == 1
+    })
+    .await;
+    let taken = person
+        .post(
+            "/api/v1/groups/orders/locks/lock%3Aours/acquire",
+            json!({"ttl_ms": 30_000}),
+        )
+        .await;
+    assert_eq!(taken.status, 201, "{}", taken.text);
+    eventually_is(
+        "what is taken on the primary is seen on the replica",
+        async || person.get("/api/v1/locks").await.json()["total"] == 2,
+    )
+    .await;
+    let node = &person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0];
+    assert_eq!(node["read_from"], format!("127.0.0.1:{}", replica.port()));
+    assert_eq!(
+        (&node["role"], &node["feed"]),
+        (&json!("primary"), &json!("tracking"))
+    );
+    let mut second = replica.client().await;
+    assert_eq!(asked(&mut client, "scan").await, 0);
+    assert!(asked(&mut second, "scan").await > 1);
+    assert_eq!(asked(&mut second, "evalsha").await, 0);
+}
+
+#[tokio::test]
+async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
+    let primary = RedisNode::start().await;
+    let mut replica = replica_of(&primary).await;
+    let console = TestConsole::start(vec![reading_from(&primary, &replica)]).await;
+    let person = console.person();
+    let node = async || person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone();
+    eventually_is("the replica tells", async || {
+        let node = node().await;
+        node["feed"] == "tracking" && node["read_from"].is_string()
+    })
+    .await;
+    replica.kill().await;
+    eventually_is("the node itself is read, and tells", async || {
+        let node = node().await;
+        let says = node["read_from"].as_str().unwrap_or_default().to_owned();
+        says.contains("the node itself is") && node["feed"] == "tracking" && node["state"] == "up"
+    })
+    .await;
+    let mut client = primary.client().await;
+    let () = client
+        .pset_ex("lock:seen", "somebody", 60_000)
+        .await
+        .unwrap();
+    eventually_is("the lock is listed", async || {
+        person.get("/api/v1/locks").await.json()["total"] == 1
+    })
+    .await;
+    replica.restart().await;
+    let address = format!("127.0.0.1:{}", replica.port());
+    eventually("the replica is read again", async || {
+        (node().await["read_from"] == address).then_some(())
+    })
+    .await;
+    let () = client.del("lock:seen").await.unwrap();
+    eventually_is("the lock is gone", async || {
+        person.get("/api/v1/locks").await.json()["total"] == 0
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_no_replica_of_the_node_is_not_read() {
+    let (primary, stranger) = (RedisNode::start().await, RedisNode::start().await);
+    let mut client = stranger.client().await;
+    let () = client.pset_ex("lock:elsewhere", "x", 60_000).await.unwrap();
+    let group = TestGroup::start(reading_from(&primary, &stranger));
+    let view = group.node_is(0, |view| view.state == NodeState::Up).await;
+    assert!(
+        view.read_from
+            .unwrap()
+            .contains("it is no replica of this node")
+    );
+    assert_eq!(group.sighting(&"lock:elsewhere".into()).await, None);
+}
