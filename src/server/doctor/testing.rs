@@ -77,6 +77,8 @@ pub fn node(n: u8) -> Examined {
             run_id: Some(format!("run{n}")),
             uptime_ms: Some(86_400_000),
             restarted_at: None,
+            moved: None,
+            read_from: None,
             hazard_until: None,
             votes: true,
             feed: FeedLevel::Tracking,
