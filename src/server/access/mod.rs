@@ -170,11 +170,12 @@ impl Access {
             // What is nobody's name may be a password that was typed into the wrong field.
             let known = hash.map(|_| name);
             tracing::info!(user = ?known, ?address, "refused to sign in");
+            let who = known.unwrap_or("(nobody of that name)");
             let fault = Fault::SignInRequired {
                 why: "the name or the password is wrong".to_owned(),
             };
             self.audit
-                .refused(&asked(ActKind::SignIn, name, address), &fault);
+                .refused(&asked(ActKind::SignIn, who, address), &fault);
             return Err(fault);
         }
         attempt.succeeded();

@@ -8,8 +8,10 @@ use toml::Spanned;
 use super::file::Source;
 use super::{ConfigError, environment};
 
-/// Where acts are written down. Without the table, in the state folder: `$STATE_DIRECTORY` of a systemd service,
-/// `/var/lib/lockkeeper` for root, else `$XDG_STATE_HOME/lockkeeper` (`~/.local/state/lockkeeper`).
+/// Where acts are written down.
+///
+/// Without `file`, in the state folder: `$STATE_DIRECTORY` of a systemd service, `$XDG_STATE_HOME/lockkeeper`,
+/// `/var/lib/lockkeeper` for root, else `~/.local/state/lockkeeper`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
     /// `false`: nothing is written down, and acts need nothing to be.

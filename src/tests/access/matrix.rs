@@ -58,6 +58,18 @@ const ROUTES: &[Rule] = &[
     rule("GET /api/v1/owners", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/events", Verb::See, Where::Console, nothing),
     rule(
+        "GET /api/v1/audit",
+        Verb::ReadAudit,
+        Where::Console,
+        nothing,
+    ),
+    rule(
+        "GET /api/v1/audit/export",
+        Verb::ReadAudit,
+        Where::Console,
+        nothing,
+    ),
+    rule(
         "GET /api/v1/groups/{group}/locks/{key}",
         Verb::See,
         Where::Group,
@@ -129,6 +141,12 @@ const FUNCTIONS: &[Rule] = &[
         Verb::See,
         Where::Console,
         |_| json!({"by": "host"}),
+    ),
+    rule(
+        "audit",
+        Verb::ReadAudit,
+        Where::Console,
+        |_| json!({"search": ""}),
     ),
     rule(
         "acquire",

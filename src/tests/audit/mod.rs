@@ -4,6 +4,7 @@ mod chain;
 mod disks;
 mod kills;
 mod pages;
+mod people;
 mod sharing;
 
 use std::path::Path;

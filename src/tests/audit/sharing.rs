@@ -10,6 +10,7 @@ use super::{acquire, acts, configure, lines};
 use crate::api::{group, lock_path};
 use crate::cli::{Shell, end_of};
 use crate::support::console::TestConsole;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
@@ -45,9 +46,13 @@ async fn two_consoles_and_the_command_line_write_one_chain() {
         many(other.person(), "other"),
         typed
     );
+    // An end that met another writer is written a moment later.
+    eventually_is("every line is there", async || {
+        verify(shell.path("audit.jsonl"), None).unwrap().lines == 2 * 210
+    })
+    .await;
     let verified = verify(shell.path("audit.jsonl"), None).unwrap();
     assert!(verified.is_whole(), "{verified:?}");
-    assert_eq!(verified.lines, 2 * 210);
     let told = acts(&one.person(), "?limit=1000").await;
     assert_eq!(told.len(), 210);
     let typed = acts(&other.person(), "?q=lock:typed:&limit=1000").await;
