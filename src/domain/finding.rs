@@ -31,7 +31,7 @@ impl Severity {
 }
 
 /// One thing that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub struct Finding {
     /// What it is, as one stable word for scripts.
     pub code: String,

@@ -92,15 +92,15 @@ enum Command {
     Run(run::Run),
     /// Looks after the audit: who did what to which lock.
     Audit(audit::Audit),
+    /// The doctor: is this set-up fit for locking?
+    #[command(after_help = help::CHECK)]
+    Check(check::Check),
     /// Makes the hash of a password, for a [[user]] of the configuration.
     #[command(after_help = help::HASH_PASSWORD)]
     HashPassword(hash_password::HashPassword),
     /// Makes an API token, and the [[token]] of the configuration that accepts it.
     #[command(after_help = help::TOKEN)]
     Token(api_token::ApiToken),
-    /// The doctor: is this set-up fit for locking?
-    #[command(after_help = help::CHECK)]
-    Check(check::Check),
     /// Prints the completions for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions(completions::Completions),

@@ -70,6 +70,12 @@ const ROUTES: &[Rule] = &[
         nothing,
     ),
     rule(
+        "GET /api/v1/groups/{group}/findings",
+        Verb::See,
+        Where::Group,
+        nothing,
+    ),
+    rule(
         "GET /api/v1/groups/{group}/locks/{key}",
         Verb::See,
         Where::Group,
@@ -136,6 +142,7 @@ const FUNCTIONS: &[Rule] = &[
         |id| json!({"group": id.group, "key": id.key.encoded()}),
     ),
     rule("waits", Verb::See, Where::Console, |_| json!({})),
+    rule("checkups", Verb::See, Where::Console, |_| json!({})),
     rule(
         "owners",
         Verb::See,

@@ -24,10 +24,17 @@ pub fn Findings(
         let at = told.with(|told| Some(told.as_ref()?.first()?.examined_at))?;
         Some(format!("Asked at {}.", format::time_of_day(at)))
     };
+    let names = Memo::new(move |_| {
+        said.with(|all| {
+            all.iter()
+                .map(|checkup| checkup.group.clone())
+                .collect::<Vec<_>>()
+        })
+    });
     view! {
         <section class="mt-8 flex flex-col gap-5" aria-label="Doctor">
             <h2 class="text-lg font-semibold">"Fit for locking?"</h2>
-            {move || said.get().into_iter().map(|checkup| view! { <OfGroup checkup /> }.into_any()).collect_view()}
+            {move || names.get().into_iter().map(|name| view! { <OfGroup name said /> }.into_any()).collect_view()}
             <p class="text-xs text-muted">
                 "The same on the command line: " <code>"lockkeeper check"</code> ". " {asked_at}
             </p>
@@ -36,28 +43,37 @@ pub fn Findings(
 }
 
 #[component]
-fn OfGroup(checkup: Checkup) -> impl IntoView {
-    let worst = checkup.findings.first();
-    let tone = worst.map_or(Tone::Good, |finding| tone(finding.severity));
-    let summary = checkup.summary();
-    let name = format!("Findings in {}", checkup.group);
-    let findings = checkup
-        .findings
-        .into_iter()
-        .map(|finding| view! { <One finding /> }.into_any())
-        .collect_view();
-    let unchecked = (!checkup.unchecked.is_empty()).then(|| {
-        let unchecked = checkup.unchecked;
-        view! { <NotChecked unchecked /> }.into_any()
+fn OfGroup(name: String, said: Memo<Vec<Checkup>>) -> impl IntoView {
+    let label = format!("Findings in {name}");
+    let checkup = Memo::new({
+        let name = name.clone();
+        move |_| said.with(|all| all.iter().find(|checkup| checkup.group == name).cloned())
     });
+    let summary = move || {
+        let checkup = checkup.read();
+        let checkup = checkup.as_ref()?;
+        let worst = checkup.findings.first();
+        let tone = worst.map_or(Tone::Good, |finding| tone(finding.severity));
+        let words = checkup.summary();
+        Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> }.into_any())
+    };
+    let findings = move || checkup.get().map(|checkup| checkup.findings);
+    let unchecked = Memo::new(move |_| checkup.get().map(|checkup| checkup.unchecked));
+    let not_checked = move || {
+        let unchecked = unchecked.get().filter(|unchecked| !unchecked.is_empty());
+        unchecked.map(|unchecked| view! { <NotChecked unchecked /> }.into_any())
+    };
     view! {
-        <div class="flex flex-col gap-2" role="group" aria-label=name>
+        <div class="flex flex-col gap-2" role="group" aria-label=label>
             <h3 class="flex flex-wrap items-baseline gap-x-3">
-                <span class="font-semibold">{checkup.group}</span>
-                <span class=format!("font-medium {}", tone.text())>{summary}</span>
+                <span class="font-semibold">{name}</span>
+                {summary}
             </h3>
-            {findings}
-            {unchecked}
+            // By all that they say: one that says the same as before stays open if it was.
+            <For each=move || findings().into_iter().flatten() key=Clone::clone let:finding>
+                {view! { <One finding /> }.into_any()}
+            </For>
+            {not_checked}
         </div>
     }
 }
