@@ -19,6 +19,8 @@ pub enum ActKind {
     Release,
     /// Somebody else's lock was released.
     ForceRelease,
+    /// An owner put back the lock that somebody had released by force: seen here, and done by nobody here.
+    PutBack,
     /// The token of a lock that a page had acquired was handed out.
     TakeToken,
     /// It was recorded for some seconds what a node is asked.
@@ -31,11 +33,12 @@ pub enum ActKind {
 
 impl ActKind {
     /// Every kind, in the order of the filter.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Acquire,
         Self::Extend,
         Self::Release,
         Self::ForceRelease,
+        Self::PutBack,
         Self::TakeToken,
         Self::Sample,
         Self::SignIn,
@@ -49,6 +52,7 @@ impl ActKind {
             Self::Extend => "extend",
             Self::Release => "release",
             Self::ForceRelease => "force-release",
+            Self::PutBack => "put-back",
             Self::TakeToken => "take-token",
             Self::Sample => "sample",
             Self::SignIn => "sign-in",

@@ -129,6 +129,10 @@ mod tests {
         Request::get(path).body(Body::empty()).unwrap()
     }
 
+    async fn breaks() -> StatusCode {
+        panic!("while a page is made (this one is meant to)")
+    }
+
     fn breaks_off() -> Body {
         let chunks = stream::iter(0..2).map(|n| match n {
             0 => Ok::<_, Infallible>("some"),
@@ -139,9 +143,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_over_there_is_answered_here_and_ends_nothing_else() {
-        let broken = || async { panic!("while a page is made (this one is meant to)") };
         let router = Router::new()
-            .route("/broken", get(|| async move { broken().await }))
+            .route("/broken", get(breaks))
             .route("/half", get(|| async { breaks_off() }))
             .route("/whole", get(|| async { "whole" }));
         let elsewhere = Elsewhere {

@@ -1,10 +1,11 @@
-//! What becomes of a lock after it was released by force is told in the log of the real program.
+//! What becomes of a lock after it was released by force is told in log and audit of the real program.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use lockkeeper::server::formats::fingerprint;
 use serde_json::json;
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -16,17 +17,20 @@ use crate::support::redis_nodes::RedisNodes;
 struct Served {
     person: Person,
     log: Arc<Mutex<String>>,
+    state: TempDir,
     _server: Child,
 }
 
 impl Served {
     async fn on(nodes: &RedisNodes) -> Self {
+        let state = tempfile::tempdir().unwrap();
         let mut server = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args([
                 "--redis",
                 &format!("redis://127.0.0.1:{}", nodes.0[0].port()),
             ])
+            .env("XDG_STATE_HOME", state.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
@@ -45,6 +49,7 @@ impl Served {
         Self {
             person: Person::of(line.rsplit("http://").next().unwrap().parse().unwrap()),
             log,
+            state,
             _server: server,
         }
     }
@@ -89,6 +94,11 @@ async fn an_owner_that_puts_its_lock_back_is_told_of_and_so_are_the_next_and_nob
     console
         .logs("lock:back", "was put back by its old owner")
         .await;
+    let audited = console.person.get("/api/v1/audit?act=put-back").await;
+    assert!(audited.text.contains("lock:back"), "{}", audited.text);
+    let written = console.state.path().join("lockkeeper/audit.jsonl");
+    let written = std::fs::read_to_string(written).unwrap();
+    assert_eq!(written.matches("\"put-back\"").count(), 1, "{written}");
     console
         .logs("lock:next", "was taken by another owner")
         .await;

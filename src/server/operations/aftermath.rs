@@ -1,5 +1,5 @@
-//! What became of the locks that were released by force: each is watched for one renewal interval, and the log says if a living
-//! owner put it back.
+//! What became of the locks that were released by force: each is watched for one renewal interval, and log and audit say if a
+//! living owner put it back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,10 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::{Aftermath, Fingerprint, Format, Lock, LockId, Timestamp};
+use super::audited::asked;
+use crate::domain::{ActKind, Aftermath, Fingerprint, Format, Lock, LockId, Timestamp};
+use crate::server::access::Actor;
+use crate::server::audit::{Audit, End};
 use crate::server::index::Index;
 
 /// So many are watched at the same time: more than one request can release.
@@ -28,30 +31,37 @@ impl Default for Aftermaths {
     }
 }
 
+/// A lock that was released by force.
+pub struct Freed {
+    /// Which.
+    pub id: LockId,
+    /// Whose it was.
+    pub owner: Fingerprint,
+    /// When.
+    pub at: Timestamp,
+    /// As it was known before.
+    pub before: Option<Arc<Lock>>,
+    /// Who released it.
+    pub by: Actor,
+}
+
 impl Aftermaths {
-    /// Watches what becomes of a lock that this owner had until now, as it was known before.
-    pub fn watch(
-        &self,
-        index: &Index,
-        before: Option<Arc<Lock>>,
-        id: &LockId,
-        owner: &Fingerprint,
-        released_at: Timestamp,
-    ) {
+    /// Watches what becomes of a lock.
+    pub fn watch(&self, index: &Index, audit: &Audit, freed: Freed) {
+        let Freed { id, owner, at, .. } = &freed;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             tracing::debug!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %owner, "not watched: {MOST_WATCHED} others are");
             return;
         };
-        let watch_ms = before.map_or_else(
+        let watch_ms = freed.before.as_ref().map_or_else(
             || Format::Plain.watch_ms(None, None),
-            |lock| lock.watch_ms(released_at),
+            |lock| lock.watch_ms(*at),
         );
         let watched = Watched {
             index: index.clone(),
-            id: id.clone(),
-            owner: owner.clone(),
-            released_at,
-            until: released_at.plus(Duration::from_millis(watch_ms)),
+            audit: audit.clone(),
+            until: at.plus(Duration::from_millis(watch_ms)),
+            freed,
         };
         tokio::spawn(async move {
             watched.until_it_is_over().await;
@@ -62,10 +72,9 @@ impl Aftermaths {
 
 struct Watched {
     index: Index,
-    id: LockId,
-    owner: Fingerprint,
-    released_at: Timestamp,
+    audit: Audit,
     until: Timestamp,
+    freed: Freed,
 }
 
 impl Watched {
@@ -86,14 +95,10 @@ impl Watched {
     }
 
     fn look(&self, now: Timestamp, before: Option<&Aftermath>) -> Aftermath {
-        let lock = self
-            .index
-            .stream()
-            .locks(std::slice::from_ref(&self.id))
-            .pop();
+        let Freed { id, owner, at, .. } = &self.freed;
+        let lock = self.index.stream().locks(std::slice::from_ref(id)).pop();
         let lock = lock.as_deref().map(|lock| (lock, lock.observed_at));
-        let (owner, released_at) = (&self.owner, self.released_at);
-        let came_to = Aftermath::now(owner, released_at, self.until, lock, now, before);
+        let came_to = Aftermath::now(owner, *at, self.until, lock, now, before);
         match came_to {
             Aftermath::Gone => self.was_back_for_a_moment().unwrap_or(Aftermath::Gone),
             Aftermath::Watching { .. }
@@ -105,17 +110,21 @@ impl Watched {
 
     /// Put back and gone again between two looks at the board.
     fn was_back_for_a_moment(&self) -> Option<Aftermath> {
-        let history = self.index.history(&self.id);
-        let mut holds = history.holds.into_iter();
-        let hold =
-            holds.find(|hold| hold.fingerprint == self.owner && hold.from > self.released_at)?;
+        let Freed { id, owner, at, .. } = &self.freed;
+        let mut holds = self.index.history(id).holds.into_iter();
+        let hold = holds.find(|hold| hold.fingerprint == *owner && hold.from > *at)?;
         Some(Aftermath::PutBack { at: hold.from })
     }
 
     fn tell(&self, came_to: &Aftermath) {
-        let Self { id, owner, .. } = self;
+        let Freed { id, owner, by, .. } = &self.freed;
         match came_to {
             Aftermath::PutBack { at } => {
+                let mut told = asked(ActKind::PutBack, by, id);
+                told.fingerprint = Some(owner.clone());
+                let how = "released by force, and put back by its old owner, which still runs";
+                self.audit
+                    .tell(&told, &End::done(&[]).saying(how.to_owned()));
                 tracing::warn!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %owner, %at, "was put back by its old owner, which still runs");
             }
             Aftermath::StillThere => {

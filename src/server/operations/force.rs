@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::act::{impossible, refused, released};
+use super::aftermath::Freed;
 use super::audited::asked;
 use super::{Operations, check_key};
 use crate::domain::{
@@ -88,8 +89,14 @@ impl Operations {
                 kept.lose(Loss::Forced);
             }
             self.queues(&id.group).freed(&id.key);
-            self.aftermaths
-                .watch(self.index(), before, id, fingerprint, at);
+            let freed = Freed {
+                id: id.clone(),
+                owner: fingerprint.clone(),
+                at,
+                before,
+                by: actor.clone(),
+            };
+            self.aftermaths.watch(self.index(), &self.audit, freed);
         }
         // What was not released is kept on, or found to be lost.
         drop(paused);
