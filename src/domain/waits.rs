@@ -119,10 +119,15 @@ impl Waits {
                     || owners.any(|one| is_found(one.label.as_deref(), &one.fingerprint))
                     || waiters.any(|one| is_found(one.label.as_deref(), &one.fingerprint)))
         };
-        let mut shown = BTreeSet::new();
-        for root in self.roots() {
+        let (mut seen, mut shown) = (BTreeSet::new(), BTreeSet::new());
+        // What a waiter holds is not told whole: a lock may hang below none that is here.
+        for top in self.roots().into_iter().chain(&self.locks) {
+            if seen.contains(&top.lock) {
+                continue;
+            }
             let mut chain = BTreeSet::new();
-            self.note_below(root, &mut chain);
+            self.note_below(top, &mut chain);
+            seen.extend(chain.iter().copied());
             let mut locks = chain.iter().filter_map(|id| self.lock(id));
             if locks.any(matches) {
                 shown.append(&mut chain);

@@ -143,12 +143,10 @@ fn who_stands_in_the_queue_of_its_own_lock_waits_for_nobody() {
 
 #[test]
 fn a_search_shows_whole_chains_and_nothing_of_the_others() {
+    let (mut a, b) = (lock("a", 1, &[2, 3]), lock("b", 2, &[4]));
+    a.waiters[0].holds = vec![b.lock.clone()];
     let waits = Waits {
-        locks: Waits::arrange(vec![
-            lock("a", 1, &[2, 3]),
-            lock("b", 2, &[4]),
-            lock("job:c", 7, &[8]),
-        ]),
+        locks: Waits::arrange(vec![a, b, lock("job:c", 7, &[8])]),
         observed_at: Timestamp::from_millis(0),
         unread: vec!["orders/a".into()],
         is_cut: true,

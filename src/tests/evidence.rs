@@ -88,11 +88,10 @@ async fn whoever_waits_through_the_console_in_the_nodes_queue_is_one() {
         client.llen::<_, u64>(queue).await.unwrap() == 2
     })
     .await;
-    assert_eq!(
-        figure(&person, "queue").await,
-        Some(2),
-        "before the node was asked"
-    );
+    eventually_is("both count", async || {
+        figure(&person, "queue").await == Some(2)
+    })
+    .await;
     // One more who has nothing to do with us: once it counts, the node was asked.
     let () = client.rpush(queue, BEHIND).await.unwrap();
     let deadlines = "redisson_lock_timeout:{lock:a}";

