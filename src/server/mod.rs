@@ -39,6 +39,7 @@ use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate_route_list};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::{Service as _, ServiceBuilder};
@@ -51,7 +52,7 @@ use access::Access;
 use api::limits::Limits;
 use audit::Audit;
 use clock::Clock;
-use config::Config;
+use config::{AccessConfig, Config};
 use index::Index;
 use nodes::Group;
 use operations::Operations;
@@ -76,6 +77,7 @@ pub async fn serve(
         groups,
         access,
         webhooks,
+        access_later,
         ..
     } = config;
     let audit = Audit::new(&audit, clock.clone());
@@ -107,6 +109,12 @@ pub async fn serve(
         stop: stop.clone(),
     };
     let state = AppState::from(handles);
+    if let Some(later) = access_later {
+        tasks.spawn(
+            stop.clone()
+                .run_until_cancelled_owned(let_in_later(state.clone(), later)),
+        );
+    }
     let door = Door::new(state.clone(), router(state.clone()), Handle::current());
     let answered = ServiceBuilder::new()
         .layer(CsrfLayer::new())
@@ -147,6 +155,14 @@ pub async fn serve(
     // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
     let _late = tokio::time::timeout(GRACE, tasks.wait()).await;
     Ok(())
+}
+
+/// Takes over who may come in, whenever that was read again.
+async fn let_in_later(state: AppState, mut later: watch::Receiver<AccessConfig>) {
+    while later.changed().await.is_ok() {
+        let config = later.borrow_and_update().clone();
+        state.access.replace(&config).await;
+    }
 }
 
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.

@@ -12,6 +12,7 @@ mod throttle;
 pub mod tokens;
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
@@ -35,31 +36,43 @@ use crate::domain::{ActKind, Came, Fault, Me};
 pub struct Access {
     clock: Clock,
     audit: Audit,
-    /// Nobody needs to sign in.
-    is_open: bool,
+    known: RwLock<Arc<Known>>,
     /// Of those who need not, also others than this machine's own are let in.
     to_anyone: bool,
     https: Option<bool>,
-    people: People,
-    tokens: Tokens,
     sessions: Sessions,
     throttle: Throttle,
     passwords: Passwords,
 }
 
+/// Whom the configuration names.
+struct Known {
+    /// Nobody: nobody needs to sign in.
+    is_open: bool,
+    people: People,
+    tokens: Tokens,
+}
+
+impl Known {
+    fn of(config: &AccessConfig) -> Self {
+        Self {
+            is_open: config.is_open(),
+            people: People::of(config),
+            tokens: Tokens::of(&config.tokens),
+        }
+    }
+}
+
 impl Access {
     /// As the configuration says.
     pub fn new(config: &AccessConfig, clock: Clock, audit: Audit) -> Self {
-        let people = People::of(config);
         Self {
             clock,
             audit,
-            is_open: config.is_open(),
+            known: RwLock::new(Arc::new(Known::of(config))),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
-            passwords: Passwords::new(people.any_password().cloned()),
-            people,
-            tokens: Tokens::of(&config.tokens),
+            passwords: Passwords::default(),
             sessions: Sessions::new(config.sessions),
             throttle: Throttle::default(),
         }
@@ -67,7 +80,24 @@ impl Access {
 
     /// Whether nobody needs to sign in.
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.known().is_open
+    }
+
+    /// Takes over whom the configuration names by now. Who signed in with a password that is another one by now is out.
+    pub async fn replace(&self, config: &AccessConfig) {
+        let later = Arc::new(Known::of(config));
+        let before = std::mem::replace(
+            &mut *self.known.write().unwrap_or_else(PoisonError::into_inner),
+            Arc::clone(&later),
+        );
+        for name in before.people.signed_out_by(&later.people) {
+            self.sessions.end_all_of(name).await;
+        }
+    }
+
+    fn known(&self) -> Arc<Known> {
+        // Only ever replaced as a whole.
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the browser reached the console over `https`.
@@ -83,7 +113,8 @@ impl Access {
         headers: &HeaderMap,
         address: Option<IpAddr>,
     ) -> Result<Actor, Fault> {
-        if self.is_open {
+        let known = self.known();
+        if known.is_open {
             if !self.to_anyone && !host::is_plain(headers) {
                 return Err(Fault::Forbidden {
                     why: "nobody needs to sign in here, so this is answered under the machine's address or as localhost only"
@@ -96,10 +127,10 @@ impl Access {
             let token = bearer(given).ok_or_else(|| Fault::SignInRequired {
                 why: "the `Authorization` header is not `Bearer` and an API token".to_owned(),
             })?;
-            let who = self.tokens.admit(token, self.clock.now())?;
+            let who = known.tokens.admit(token, self.clock.now())?;
             return Ok(Actor::new(who).calling_from(address));
         }
-        if let Some(who) = self.people.vouched_for(headers, address) {
+        if let Some(who) = known.people.vouched_for(headers, address) {
             return Ok(Actor::new(who?).calling_from(address));
         }
         let Some(secret) = cookie::read(headers, self.is_https(headers)) else {
@@ -112,7 +143,7 @@ impl Access {
         };
         let session = self.sessions.load(secret, self.clock.now()).await;
         let (key, user) = session.ok_or_else(over)?;
-        let who = self.people.signed_in(&user).ok_or_else(over)?;
+        let who = known.people.signed_in(&user).ok_or_else(over)?;
         Ok(Actor::new(who).in_session(key).calling_from(address))
     }
 
@@ -131,14 +162,22 @@ impl Access {
         }
     }
 
-    /// Whether somebody who came in may stay: their session goes on, their token has not expired.
+    /// Whether somebody who came in may stay as they are: their session goes on, their token has not expired, and their rights
+    /// are what they were.
     pub async fn still_admits(&self, actor: &Actor) -> bool {
-        let now = self.clock.now();
-        match (actor.session(), actor.via()) {
-            (Some(session), _) => self.sessions.goes_on(session, now).await,
-            (None, Via::Token { id }) => self.tokens.goes_on(id, now),
-            (None, Via::Browser | Via::Proxy | Via::CommandLine | Via::Local) => true,
+        let (known, now) = (self.known(), self.clock.now());
+        if let Some(session) = actor.session()
+            && !self.sessions.goes_on(session, now).await
+        {
+            return false;
         }
+        let who = match actor.via() {
+            Via::Browser => known.people.signed_in(actor.name()),
+            Via::Token { id } => known.tokens.named(id, now),
+            Via::Proxy => known.people.named(actor.name()),
+            Via::CommandLine | Via::Local => return true,
+        };
+        who.is_some_and(|who| who.rights == *actor.rights())
     }
 
     /// Who a page is shown to.
@@ -165,12 +204,14 @@ impl Access {
         address: Option<IpAddr>,
     ) -> Result<HeaderValue, Fault> {
         let attempt = self.throttle.begin(name, address, self.clock.now())?;
-        let hash = self.people.password_of(name);
-        if !self.passwords.check(hash, password).await? {
+        let known = self.known();
+        let hash = known.people.password_of(name);
+        let stand_in = known.people.any_password();
+        if !self.passwords.check(hash, stand_in, password).await? {
             // What is nobody's name may be a password that was typed into the wrong field.
-            let known = hash.map(|_| name);
-            tracing::info!(user = ?known, ?address, "refused to sign in");
-            let who = known.unwrap_or("(nobody of that name)");
+            let user = hash.map(|_| name);
+            tracing::info!(?user, ?address, "refused to sign in");
+            let who = user.unwrap_or("(nobody of that name)");
             let fault = Fault::SignInRequired {
                 why: "the name or the password is wrong".to_owned(),
             };

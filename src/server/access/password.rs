@@ -22,28 +22,28 @@ pub fn hash(password: &str) -> Result<String, String> {
 pub struct Passwords {
     places: Semaphore,
     turns: Semaphore,
-    /// What the password of somebody is checked against who does not exist: that takes as long.
-    stand_in: Option<PasswordHash>,
 }
 
-impl Passwords {
-    /// Checks for people with hashes like this one.
-    pub fn new(stand_in: Option<PasswordHash>) -> Self {
+impl Default for Passwords {
+    fn default() -> Self {
         Self {
             places: Semaphore::new(AT_ONCE + WAITING),
             turns: Semaphore::new(AT_ONCE),
-            stand_in,
         }
     }
+}
 
-    /// Whether the password is the one that was hashed; of nobody, it never is.
+impl Passwords {
+    /// Whether the password is the one that was hashed. Of somebody who does not exist it never is, and that takes as long as
+    /// with the hash that stands in for theirs.
     pub async fn check(
         &self,
         hash: Option<&PasswordHash>,
+        stand_in: Option<&PasswordHash>,
         password: String,
     ) -> Result<bool, Fault> {
         let exists = hash.is_some();
-        let Some(against) = hash.or(self.stand_in.as_ref()).cloned() else {
+        let Some(against) = hash.or(stand_in).cloned() else {
             return Ok(false);
         };
         let _place = self.places.try_acquire().map_err(|_| Fault::TooMany {
@@ -72,8 +72,13 @@ mod tests {
         assert!(written.starts_with("$argon2id$v=19$"), "{written}");
         assert_ne!(written, hash("correct horse").unwrap());
         let hash = PasswordHash::new(&written).unwrap();
-        let passwords = Passwords::new(Some(hash.clone()));
-        let check = async |hash, password: &str| passwords.check(hash, password.to_owned()).await;
+        let stand_in = hash.clone();
+        let passwords = Passwords::default();
+        let check = async |hash, password: &str| {
+            passwords
+                .check(hash, Some(&stand_in), password.to_owned())
+                .await
+        };
         assert_eq!(check(Some(&hash), "correct horse").await, Ok(true));
         assert_eq!(check(Some(&hash), "correct horse ").await, Ok(false));
         // Not even where it is the one that it is checked against.

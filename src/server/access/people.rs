@@ -98,19 +98,30 @@ impl People {
         let refused = |why: &str| Fault::SignInRequired {
             why: why.to_owned(),
         };
-        Some(match name.filter(is_name) {
-            None => Err(refused("the proxy does not say plainly who this is")),
-            Some(name) => match (self.known.get(name), proxy.others) {
-                (Some(known), _) => Ok(Arc::clone(&known.vouched_for)),
-                (None, Some(role)) => Ok(Arc::new(Who {
-                    name: name.to_owned(),
-                    via: Via::Proxy,
-                    rights: Rights::everywhere(role),
-                })),
-                (None, None) => Err(refused(
-                    "whom the proxy names is not a user of the configuration",
-                )),
-            },
-        })
+        let named = name.filter(is_name).map(|name| {
+            self.named(name)
+                .ok_or_else(|| refused("whom the proxy names is not a user of the configuration"))
+        });
+        named.or_else(|| Some(Err(refused("the proxy does not say plainly who this is"))))
+    }
+
+    /// Whom the proxy means by a name.
+    pub fn named(&self, name: &str) -> Option<Arc<Who>> {
+        let others = self.proxy.as_ref()?.others;
+        match (self.known.get(name), others) {
+            (Some(known), _) => Some(Arc::clone(&known.vouched_for)),
+            (None, Some(role)) => Some(Arc::new(Who {
+                name: name.to_owned(),
+                via: Via::Proxy,
+                rights: Rights::everywhere(role),
+            })),
+            (None, None) => None,
+        }
+    }
+
+    /// Those who have another password in `later`, or none: what they signed in with is worth nothing there.
+    pub fn signed_out_by<'a>(&'a self, later: &'a Self) -> impl Iterator<Item = &'a str> {
+        let changed = |name: &&String| self.password_of(name) != later.password_of(name);
+        self.known.keys().filter(changed).map(String::as_str)
     }
 }

@@ -68,9 +68,10 @@ impl Tokens {
         Ok(Arc::clone(&known.who))
     }
 
-    /// Whether the token with this id is still accepted.
-    pub fn goes_on(&self, id: &str, now: Timestamp) -> bool {
-        self.0.get(id).is_some_and(|known| !known.is_over(now))
+    /// Whose token has this id, while it is accepted.
+    pub fn named(&self, id: &str, now: Timestamp) -> Option<Arc<Who>> {
+        let known = self.0.get(id).filter(|known| !known.is_over(now))?;
+        Some(Arc::clone(&known.who))
     }
 }
 
@@ -101,7 +102,8 @@ mod tests {
         let tokens = Tokens::of(&[config]);
         let end = |token: &str, now| tokens.admit(token, Timestamp::from_millis(now));
         assert_eq!(end(&token, 999).unwrap().name, "deploy-1");
-        assert!(tokens.goes_on("deploy-1", Timestamp::from_millis(999)));
+        let named = |id, now| tokens.named(id, Timestamp::from_millis(now)).is_some();
+        assert!(named("deploy-1", 999));
         let last = token.chars().last().unwrap();
         let other = if last == '0' { '1' } else { '0' };
         let forged = format!("{}{other}", &token[..token.len() - 1]);
@@ -121,7 +123,6 @@ mod tests {
             assert!(matches!(fault, Fault::SignInRequired { .. }), "{wrong}");
             assert!(!fault.to_string().contains("lk_"), "{fault}");
         }
-        assert!(!tokens.goes_on("deploy-1", Timestamp::from_millis(1_000)));
-        assert!(!tokens.goes_on("deploy-2", Timestamp::from_millis(0)));
+        assert!(!named("deploy-1", 1_000) && !named("deploy-2", 0));
     }
 }

@@ -23,7 +23,10 @@ Examples:
   lockkeeper serve --config lockkeeper.toml --listen 127.0.0.1:8080
 
 Without --config and --redis, lockkeeper.toml in the working folder, then in the user's and the
-system's configuration folder is read; without any, redis://127.0.0.1:6379 is watched.";
+system's configuration folder is read; without any, redis://127.0.0.1:6379 is watched.
+
+Without a [[user]], a [[token]] or a trusted_header nobody has to sign in; then only a loopback address
+is listened on. Where somebody is named, HUP has it read again who may come in.";
 
 pub const LIST: &str = "\
 Examples:

@@ -234,8 +234,12 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 
 /// Cancelled by Ctrl-C, TERM or HUP.
 fn stop_on_signal() -> Result<CancellationToken, Failure> {
+    stop_on(Signals::that_end()?)
+}
+
+/// Cancelled by any of these.
+fn stop_on(mut signals: Signals) -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
-    let mut signals = Signals::that_end()?;
     let cancelled = stop.clone();
     tokio::spawn(async move {
         signals.next().await;

@@ -9,10 +9,10 @@ use clap::Args;
 
 use super::Failure;
 use crate::domain::{LockId, LockKey};
-use crate::server::config::{self, Config};
+use crate::server::config::{self, AccessConfig, Config, ConfigError};
 
 /// Where the nodes are.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct Nodes {
     /// The configuration file.
     #[arg(long, value_name = "FILE", conflicts_with = "redis")]
@@ -25,12 +25,27 @@ pub struct Nodes {
 impl Nodes {
     /// The configuration that is meant.
     pub fn read(self) -> Result<Config, Failure> {
-        let read = if self.redis.is_empty() {
+        self.config()
+            .map_err(|why| Failure::unusable(why.to_string()))
+    }
+
+    /// Who may come in by now; that must not have become anybody.
+    pub fn read_access(self) -> Result<AccessConfig, ConfigError> {
+        let access = self.config()?.access;
+        if access.is_open() {
+            return Err(ConfigError(
+                "nobody is named any more; to let everybody in, start the console again".to_owned(),
+            ));
+        }
+        Ok(access)
+    }
+
+    fn config(self) -> Result<Config, ConfigError> {
+        if self.redis.is_empty() {
             config::from_file(self.config)
         } else {
             config::from_urls(&self.redis)
-        };
-        read.map_err(|why| Failure::unusable(why.to_string()))
+        }
     }
 }
 

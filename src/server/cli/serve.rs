@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 
 use clap::Args;
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
 
 use super::options::Nodes;
-use super::{Failure, Logging, listen, stop_on_signal};
+use super::signals::Signals;
+use super::{Failure, Logging, listen, stop_on, stop_on_signal};
 use crate::server::clock::Clock;
-use crate::server::config::Config;
+use crate::server::config::{AccessConfig, Config};
 
 /// What `serve` is told.
 #[derive(Args)]
@@ -34,7 +37,7 @@ pub struct Openness {
 }
 
 pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
-    let mut config = options.nodes.read()?;
+    let mut config = options.nodes.clone().read()?;
     logging.start(config.log_format)?;
     if let Some(address) = options.listen {
         config.listen = address;
@@ -45,8 +48,30 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     if options.read_only {
         config.refuse_acts();
     }
-    let stop = stop_on_signal()?;
+    if config.access.is_open() {
+        return serve_config(config, &options.openness, stop_on_signal()?).await;
+    }
+    let (access, later) = watch::channel(config.access.clone());
+    config.access_later = Some(later);
+    let hangup = Signals::listen(&[Signal::SIGHUP])?;
+    tokio::spawn(read_again(hangup, options.nodes, access));
+    let stop = stop_on(Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?)?;
     serve_config(config, &options.openness, stop).await
+}
+
+/// Where there is somebody to let in, HUP has the configuration read again for who that is. With a mistake in it, everything
+/// stays as it was.
+async fn read_again(mut hangup: Signals, nodes: Nodes, access: watch::Sender<AccessConfig>) {
+    loop {
+        hangup.next().await;
+        match nodes.clone().read_access() {
+            Ok(later) => {
+                tracing::info!("read again who may come in");
+                access.send_replace(later);
+            }
+            Err(why) => tracing::error!("who may come in stays as it was: {why}"),
+        }
+    }
 }
 
 impl Openness {

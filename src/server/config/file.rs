@@ -19,7 +19,6 @@ struct File {
     listen: Option<Spanned<String>>,
     #[serde(default)]
     limits: limits::Table,
-    /// Refuse every act on every group.
     #[serde(default)]
     read_only: bool,
     sign_in: Option<Spanned<sign_in::SignInTable>>,
@@ -141,11 +140,7 @@ pub fn parse(
     if file.read_only {
         config.refuse_acts();
     }
-    let around = sign_in::Around {
-        source: &source,
-        environment,
-        groups: &names,
-    };
+    let around = sign_in::Around::new(&source, environment, &names);
     config.access = sign_in::read(&around, file.sign_in.as_ref(), &file.user, &file.token)?;
     Ok(config)
 }

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio::sync::watch;
 
 use crate::domain::{Environment, GroupKind};
 pub use access::AccessConfig;
@@ -72,6 +73,8 @@ pub struct Config {
     pub audit: AuditConfig,
     /// Who may come in.
     pub access: AccessConfig,
+    /// And who may later, when the configuration was read again.
+    pub access_later: Option<watch::Receiver<AccessConfig>>,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
     /// What is odd but usable, each with its place in the file: shown at start.
@@ -148,6 +151,7 @@ impl Config {
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
             access: AccessConfig::default(),
+            access_later: None,
             groups,
             warnings: Vec::new(),
         }

@@ -57,12 +57,9 @@ pub(super) struct TokenTable {
 
 /// What reading needs to know besides.
 pub(super) struct Around<'a> {
-    /// The file.
-    pub source: &'a Source<'a>,
-    /// The environment, for `${NAME}`.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The names of the groups.
-    pub groups: &'a BTreeSet<String>,
+    source: &'a Source<'a>,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    groups: &'a BTreeSet<String>,
 }
 
 /// Reads the tables.
@@ -101,7 +98,20 @@ pub(super) fn read(
     }
 }
 
-impl Around<'_> {
+impl<'a> Around<'a> {
+    /// The file, the environment for `${NAME}`, and the names of the groups.
+    pub fn new(
+        source: &'a Source<'a>,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+        groups: &'a BTreeSet<String>,
+    ) -> Self {
+        Self {
+            source,
+            environment,
+            groups,
+        }
+    }
+
     fn sign_in(&self, table: &SignInTable) -> Result<AccessConfig, ConfigError> {
         let usual = SessionsConfig::default();
         let idle = duration(self.source, table.idle.as_ref(), usual.idle)?;

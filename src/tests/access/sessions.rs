@@ -5,12 +5,14 @@ use std::time::Duration;
 use lockkeeper::domain::role::Role;
 use lockkeeper::domain::{Rights, Timestamp};
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::AccessConfig;
 use lockkeeper::server::config::access::SessionsConfig;
+use lockkeeper::server::config::{AccessConfig, Config};
+use tokio::sync::watch;
 
-use super::{FORM, console_for, console_with, get_with, sign_in, token, user};
-use crate::api::group;
-use crate::support::console::Person;
+use super::{FORM, console_for, console_with, get_with, rights, sign_in, token, user};
+use crate::api::{group, lock_path};
+use crate::support::console::{Person, TestConsole};
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 /// Whether somebody with this header is let in.
@@ -96,4 +98,53 @@ async fn a_stream_ends_when_its_token_expires() {
     while stream.next().await.is_some() {}
     let answer = person.send("GET", "/api/v1/groups", &headers, "").await;
     assert_eq!(answer.code(), "sign-in-required");
+}
+
+#[tokio::test]
+async fn what_the_configuration_says_later_counts_at_once_and_a_new_password_ends_sessions() {
+    let nodes = RedisNodes::start(1).await;
+    let see = |role| rights(role, None, None);
+    let people = ["alice", "bob", "carol"].map(|name| user(name, see(Role::Operator)));
+    let mut access = AccessConfig {
+        users: people.to_vec(),
+        ..AccessConfig::default()
+    };
+    let (sender, later) = watch::channel(access.clone());
+    let config = Config {
+        access: access.clone(),
+        access_later: Some(later),
+        ..Config::of(vec![group("orders", &nodes)])
+    };
+    let console = TestConsole::start_as(config, Clock::real()).await;
+    let person = console.person();
+    let mut cookies = Vec::new();
+    for name in ["alice", "bob", "carol"] {
+        cookies.push(sign_in(&person, name).await);
+    }
+    let mut stream = person.watch_with("", &[("cookie", &cookies[2])]).await;
+    stream.until(|told| told.event == "snapshot").await;
+    // Alice has another password, Bob is gone, Carol may only look, and Dave is new.
+    access.users = vec![
+        user("alice", see(Role::Operator)),
+        user("dave", see(Role::Viewer)),
+        people[2].clone(),
+    ];
+    access.users[2].rights = see(Role::Viewer);
+    sender.send_replace(access);
+    eventually_is("alice is out", async || !is_in(&person, &cookies[0]).await).await;
+    assert!(!is_in(&person, &cookies[1]).await);
+    assert!(is_in(&person, &cookies[2]).await);
+    let path = lock_path("orders", b"lock:a", "/acquire");
+    let headers = [
+        ("cookie", cookies[2].as_str()),
+        ("content-type", "application/json"),
+    ];
+    let answer = person
+        .send("POST", &path, &headers, r#"{"ttl_ms": 60000}"#)
+        .await;
+    assert_eq!(answer.code(), "forbidden");
+    // What was begun with other rights is begun again.
+    while stream.next().await.is_some() {}
+    sign_in(&person, "dave").await;
+    sign_in(&person, "alice").await;
 }

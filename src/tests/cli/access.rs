@@ -6,8 +6,9 @@ use lockkeeper::domain::role::Role;
 use lockkeeper::server::config::parse;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use super::{Ended, Shell, end_of, ended};
+use super::{Ended, Shell, end_of, ended, signal};
 use crate::support::console::Person;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 const GROUP: &str = "[[group]]\nname = \"jobs\"\nnode = [{ url = \"redis://h:1\" }]\n";
@@ -167,5 +168,61 @@ async fn a_console_that_was_told_to_only_read_refuses_every_act() {
     assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"));
     let groups = person.get("/api/v1/groups").await.json();
     assert_eq!(groups["groups"][0]["read_only"], true);
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hangup_has_it_read_again_who_may_come_in_and_a_mistake_changes_nothing() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    let node = format!(
+        "node = [{{ url = \"redis://127.0.0.1:{}\" }}]",
+        nodes.0[0].port()
+    );
+    let group = format!("listen = \"127.0.0.1:0\"\n[[group]]\nname = \"jobs\"\n{node}\n");
+    let mut made = Vec::new();
+    for id in ["one", "two"] {
+        let words = ["token", id, "--role", "viewer", "--json"];
+        let answer = end_of(shell.bare(&words)).await.json();
+        let text = |field: &str| answer[field].as_str().unwrap().to_owned();
+        made.push((format!("Bearer {}", text("token")), text("config")));
+    }
+    let write = |tables: &str| std::fs::write(shell.path("c.toml"), format!("{group}{tables}"));
+    write(&made[0].1).unwrap();
+    let mut child = shell
+        .bare(&["serve", "--config", "c.toml"])
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = lines.next_line().await.unwrap().unwrap_or_default();
+    let person = Person::of(said.rsplit("http://").next().unwrap().parse().unwrap());
+    let is_in = async |n: usize| {
+        let headers = [("authorization", made[n].0.as_str())];
+        person
+            .send("GET", "/api/v1/groups", &headers, "")
+            .await
+            .status
+            == 200
+    };
+    assert!(is_in(0).await && !is_in(1).await);
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    for (tables, says) in [
+        ("[[token]]\nid = 5\n", "stays as it was: c.toml:"),
+        ("", "stays as it was: nobody is named any more"),
+    ] {
+        write(tables).unwrap();
+        signal(&child, "HUP");
+        loop {
+            let line = told.next_line().await.unwrap().unwrap();
+            if line.contains(says) {
+                break;
+            }
+        }
+        assert!(is_in(0).await && !is_in(1).await);
+    }
+    write(&made[1].1).unwrap();
+    signal(&child, "HUP");
+    eventually_is("the other one is let in", async || is_in(1).await).await;
+    assert!(!is_in(0).await);
     child.kill().await.unwrap();
 }
