@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{ProtocolVersion, PushInfo};
+use redis::{ProtocolVersion, PushInfo, RedisResult};
 use tokio::time::sleep;
 
 use super::Seats;
@@ -129,15 +129,30 @@ impl Sentinel {
                 self.connection.insert(within(limit, opening).await??)
             }
         };
-        let mut question = redis::cmd("SENTINEL");
-        question.arg("MASTER").arg(primary);
-        let asking = question.query_async(connection);
-        let answer: HashMap<String, String> = within(limit, asking)
-            .await?
-            .map_err(|error| Trouble::of(&error))?;
-        read(&answer).ok_or_else(|| Trouble::down("does not tell where the primary is"))
+        // What it tells about the primary is the old one's until all replicas follow the new one, which may take minutes; the
+        // address is the new one's as soon as that takes writes.
+        let mut questions = redis::pipe();
+        questions.ignore_errors();
+        for what in ["GET-MASTER-ADDR-BY-NAME", "MASTER"] {
+            questions.cmd("SENTINEL").arg(what).arg(primary);
+        }
+        let asking = questions.query_async(connection);
+        let (address, about): (RedisResult<Option<(String, u16)>>, RedisResult<About>) =
+            within(limit, asking)
+                .await?
+                .map_err(|error| Trouble::of(&error))?;
+        let address = address.map_err(|error| Trouble::of(&error))?;
+        let (host, port) = address.ok_or_else(|| Trouble::down("knows no such primary"))?;
+        Ok(Told {
+            epoch: epoch(about.unwrap_or_default()),
+            host,
+            port,
+        })
     }
 }
+
+/// What a sentinel tells about a primary, by the names that it has for it.
+type About = HashMap<String, String>;
 
 async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
     let config = config.clone();
@@ -152,36 +167,8 @@ async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
         .map_err(|error| Trouble::of(&error))
 }
 
-fn read(answer: &HashMap<String, String>) -> Option<Told> {
-    let number = |name: &str| answer.get(name)?.parse::<u64>().ok();
-    Some(Told {
-        epoch: number("config-epoch").unwrap_or(0),
-        host: answer.get("ip").filter(|host| !host.is_empty())?.clone(),
-        port: u16::try_from(number("port")?)
-            .ok()
-            .filter(|port| *port != 0)?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sentinel_tells_where_the_primary_is_and_how_late_its_news_are() {
-        let answer = |fields: &[(&str, &str)]| {
-            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            read(&fields.iter().map(own).collect())
-        };
-        let told = answer(&[("ip", "10.0.0.2"), ("port", "6380"), ("config-epoch", "3")]);
-        let is_there = Told {
-            epoch: 3,
-            host: "10.0.0.2".to_owned(),
-            port: 6380,
-        };
-        assert_eq!(told, Some(is_there));
-        assert_eq!(answer(&[("ip", ""), ("port", "6380")]), None);
-        assert_eq!(answer(&[("ip", "10.0.0.2"), ("port", "0")]), None);
-        assert_eq!(answer(&[]), None);
-    }
+/// Which failover this is about; nothing where that may not be asked.
+fn epoch(about: About) -> u64 {
+    let told = about.get("config-epoch");
+    told.and_then(|epoch| epoch.parse().ok()).unwrap_or(0)
 }
