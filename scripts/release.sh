@@ -24,7 +24,7 @@ cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard
 "$release/bin/lockkeeper" man --into "$release/man/man1"
 for shell in bash zsh fish; do "$release/bin/lockkeeper" completions "$shell" >"$release/completions/lockkeeper.$shell"; done
 time=$(git log -1 --format=%ct 2>/dev/null) || time=0
-tar --create --gzip --file "$release.tar.gz" --directory "$target" --sort=name --owner=0 --group=0 --numeric-owner \
+tar --create --use-compress-program='gzip -n' --file "$release.tar.gz" --directory "$target" --sort=name --owner=0 --group=0 --numeric-owner \
     --mtime="@$time" "$name"
 (cd "$target" && sha256sum "$name.tar.gz" >"$name.tar.gz.sha256")
 rm -rf "$release"

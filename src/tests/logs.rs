@@ -40,6 +40,7 @@ impl Console {
             .arg(&config)
             .args(arguments)
             .env_remove("LOCKKEEPER_LOG_FORMAT")
+            .env("XDG_STATE_HOME", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)

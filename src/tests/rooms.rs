@@ -77,6 +77,28 @@ const WALLS: &[Wall] = &[
         doors: &[],
     },
     Wall {
+        room: "server/telemetry",
+        never_names: &[
+            "axum::",
+            "server::operations",
+            "server::api",
+            "server::nodes",
+            "crate::ui",
+        ],
+        doors: &[],
+    },
+    Wall {
+        room: "server/webhooks",
+        never_names: &[
+            "axum::",
+            "server::operations",
+            "server::api",
+            "server::nodes",
+            "crate::ui",
+        ],
+        doors: &[],
+    },
+    Wall {
         room: "server/operations",
         never_names: &["axum::", "StatusCode", "leptos::", "crate::ui"],
         doors: &[],

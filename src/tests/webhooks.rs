@@ -207,6 +207,29 @@ async fn an_act_is_told_with_who_did_it_why_and_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn a_lock_that_its_old_owner_puts_back_is_told() {
+    let nodes = RedisNodes::start(1).await;
+    let mut receiver = Receiver::answering("200").await;
+    let quiet = WebhookConfig {
+        flags: Vec::new(),
+        ..receiver.config()
+    };
+    let console = console_with(quiet, &nodes).await;
+    let person = console.person();
+    nodes.set(0, b"lock:a", b"token", Some(60_000)).await;
+    let lock = "/api/v1/groups/orders/locks/lock%3Aa";
+    let fingerprint = person.get(lock).await.json()["owner"]["fingerprint"].clone();
+    let force = json!({ "fingerprint": fingerprint, "reason": "gone" });
+    let forced = person.post(&format!("{lock}/force-release"), force).await;
+    assert_eq!(forced.status, 200);
+    nodes.set(0, b"lock:a", b"token", Some(60_000)).await;
+    let acts = [receiver.event().await, receiver.event().await];
+    let told: Vec<_> = acts.iter().map(|event| &event["data"]["act"]).collect();
+    assert_eq!(told, ["force-release", "put-back"]);
+    assert_eq!(acts[1]["data"]["fingerprint"], fingerprint);
+}
+
+#[tokio::test]
 async fn what_is_not_taken_is_told_again_with_the_same_id_and_in_order() {
     let nodes = RedisNodes::start(1).await;
     // A redirect is not followed: whoever may answer could have events sent anywhere.

@@ -1,8 +1,9 @@
 //! `lockkeeper man`: the manual pages of this command line.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use super::answer::show;
@@ -17,20 +18,38 @@ pub struct Manual {
 }
 
 pub fn run(options: &Manual) -> Result<(), Failure> {
-    let line = CommandLine::command().name("lockkeeper");
+    let mut line = CommandLine::command();
+    line.build();
     match &options.into {
-        Some(folder) => clap_mangen::generate_to(line, folder).map_err(|why| {
+        Some(folder) => write_into(folder, &line).map_err(|why| {
             Failure::broken(format!(
-                "the pages cannot be written to {}: {why}",
+                "the pages cannot be written into {}: {why}",
                 folder.display()
             ))
         }),
         None => {
-            let mut page = Vec::new();
-            Man::new(line)
-                .render(&mut page)
+            let (_, page) = page(&line)
                 .map_err(|why| Failure::broken(format!("the page cannot be written: {why}")))?;
-            show(&String::from_utf8_lossy(&page))
+            show(&page)
         }
     }
+}
+
+fn write_into(folder: &Path, command: &Command) -> io::Result<()> {
+    let (name, page) = page(command)?;
+    std::fs::write(folder.join(name), page)?;
+    let mut commands = command.get_subcommands();
+    commands.try_for_each(|command| write_into(folder, command))
+}
+
+/// The name of a command's page, and the page.
+fn page(command: &Command) -> io::Result<(String, String)> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    // What stands below the options is laid out line by line: examples, exit statuses.
+    let page = String::from_utf8_lossy(&page)
+        .replace(".SH EXTRA\n", ".SH NOTES\n.nf\n")
+        .replace("\n.SH VERSION\n", "\n.fi\n.SH VERSION\n");
+    Ok((man.get_filename(), page))
 }

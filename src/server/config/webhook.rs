@@ -16,8 +16,7 @@ use toml::Spanned;
 
 use super::ConfigError;
 use super::file::{Source, check_name, duration, expand};
-use crate::domain::Flag;
-use crate::server::telemetry::Act;
+use crate::domain::{ActKind, Flag};
 
 /// Somebody who is told of flags and acts.
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ pub struct WebhookConfig {
     /// The flags that it is told of.
     pub flags: Vec<Flag>,
     /// The acts that it is told of, refused ones too.
-    pub acts: Vec<Act>,
+    pub acts: Vec<ActKind>,
     /// Whether it is told of locks that are lost to owners for whom this console renewed them.
     pub lost: bool,
     /// A flag is told once it has stood for so long.
@@ -140,7 +139,7 @@ impl WebhookConfig {
             roots: None,
             groups: None,
             flags: Self::FLAGS.to_vec(),
-            acts: vec![Act::ForceRelease],
+            acts: vec![ActKind::ForceRelease, ActKind::PutBack],
             lost: true,
             settle: Duration::from_secs(3),
             timeout: Duration::from_secs(10),
@@ -245,7 +244,7 @@ fn read_one(
             table.acts.as_ref(),
             usual.acts,
             "act",
-            Act::from_slug,
+            act_on_a_lock,
         )?,
         lost: table.lost.unwrap_or(usual.lost),
         settle: span(&table.settle, usual.settle)?,
@@ -269,6 +268,19 @@ fn read_roots(source: &Source<'_>, path: &Spanned<PathBuf>) -> Result<RootCertSt
         return Err(wrong(&"there is none in the file"));
     }
     Ok(roots)
+}
+
+/// What else the audit knows is not told.
+fn act_on_a_lock(slug: &str) -> Option<ActKind> {
+    let act = ActKind::from_slug(slug);
+    act.filter(|act| match act {
+        ActKind::Acquire
+        | ActKind::Extend
+        | ActKind::Release
+        | ActKind::ForceRelease
+        | ActKind::PutBack => true,
+        ActKind::TakeToken | ActKind::Sample | ActKind::SignIn | ActKind::SignOut => false,
+    })
 }
 
 fn named<T>(

@@ -12,6 +12,7 @@ use crate::domain::{ActKind, Aftermath, Fingerprint, Format, Lock, LockId, Times
 use crate::server::access::Actor;
 use crate::server::audit::{Audit, End};
 use crate::server::index::Index;
+use crate::server::webhooks::{Ended, Event, Webhooks};
 
 /// So many are watched at the same time: more than one request can release.
 const MOST_WATCHED: usize = 1_024;
@@ -47,7 +48,7 @@ pub struct Freed {
 
 impl Aftermaths {
     /// Watches what becomes of a lock.
-    pub fn watch(&self, index: &Index, audit: &Audit, freed: Freed) {
+    pub fn watch(&self, index: &Index, audit: &Audit, webhooks: &Webhooks, freed: Freed) {
         let Freed { id, owner, at, .. } = &freed;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             tracing::debug!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %owner, "not watched: {MOST_WATCHED} others are");
@@ -60,6 +61,7 @@ impl Aftermaths {
         let watched = Watched {
             index: index.clone(),
             audit: audit.clone(),
+            webhooks: webhooks.clone(),
             until: at.plus(Duration::from_millis(watch_ms)),
             freed,
         };
@@ -73,6 +75,7 @@ impl Aftermaths {
 struct Watched {
     index: Index,
     audit: Audit,
+    webhooks: Webhooks,
     until: Timestamp,
     freed: Freed,
 }
@@ -125,6 +128,11 @@ impl Watched {
                 let how = "released by force, and put back by its old owner, which still runs";
                 self.audit
                     .tell(&told, &End::done(&[]).saying(how.to_owned()));
+                if self.webhooks.hears_of(ActKind::PutBack, &id.group) {
+                    let ended = Ended::new(ActKind::PutBack, by, id, Ok(&[]));
+                    let event = Event::act(ended.of(Some(owner.clone())), *at);
+                    self.webhooks.tell_of(ActKind::PutBack, &id.group, &event);
+                }
                 tracing::warn!(act = "force-release", lock.group = id.group, lock.key = ?id.key, owner = %owner, %at, "was put back by its old owner, which still runs");
             }
             Aftermath::StillThere => {

@@ -1,10 +1,9 @@
 //! The acts as doors call them: each is counted and told when it has ended, whatever came of it.
 
 use super::{AcquireRequest, Acquired, Extended, ForceRelease, Operations};
-use crate::domain::{Fault, LockId, Released};
+use crate::domain::{ActKind, Fault, LockId, Released};
 use crate::server::access::Actor;
 use crate::server::locking::Token;
-use crate::server::telemetry::Act;
 use crate::server::webhooks::{Ended, Event};
 
 impl Operations {
@@ -15,10 +14,10 @@ impl Operations {
         id: &LockId,
         request: &AcquireRequest,
     ) -> Result<Acquired, Fault> {
-        let under_way = self.telemetry.acts.begin(Act::Acquire, &id.group);
+        let under_way = self.telemetry.acts.begin(ActKind::Acquire, &id.group);
         let end = self.take(actor, id, request).await;
         under_way.end(&end);
-        self.tell(Act::Acquire, id, |act| {
+        self.tell(ActKind::Acquire, id, |act| {
             let done = end.as_ref().map(|acquired| &acquired.nodes[..]);
             let owner = end
                 .as_ref()
@@ -37,10 +36,10 @@ impl Operations {
         token: &str,
         ttl_ms: u64,
     ) -> Result<Extended, Fault> {
-        let under_way = self.telemetry.acts.begin(Act::Extend, &id.group);
+        let under_way = self.telemetry.acts.begin(ActKind::Extend, &id.group);
         let end = self.renew(actor, id, token, ttl_ms).await;
         under_way.end(&end);
-        self.tell(Act::Extend, id, |act| {
+        self.tell(ActKind::Extend, id, |act| {
             let done = end.as_ref().map(|extended| &extended.nodes[..]);
             Ended::new(act, actor, id, done).of(Some(owner_with(token)))
         });
@@ -54,10 +53,10 @@ impl Operations {
         id: &LockId,
         token: &str,
     ) -> Result<Released, Fault> {
-        let under_way = self.telemetry.acts.begin(Act::Release, &id.group);
+        let under_way = self.telemetry.acts.begin(ActKind::Release, &id.group);
         let end = self.give_back(actor, id, token).await;
         under_way.end(&end);
-        self.tell(Act::Release, id, |act| {
+        self.tell(ActKind::Release, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);
             Ended::new(act, actor, id, done).of(Some(owner_with(token)))
         });
@@ -74,10 +73,10 @@ impl Operations {
         id: &LockId,
         request: ForceRelease<'_>,
     ) -> Result<Released, Fault> {
-        let under_way = self.telemetry.acts.begin(Act::ForceRelease, &id.group);
+        let under_way = self.telemetry.acts.begin(ActKind::ForceRelease, &id.group);
         let end = self.free(actor, id, request).await;
         under_way.end(&end);
-        self.tell(Act::ForceRelease, id, |act| {
+        self.tell(ActKind::ForceRelease, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);
             Ended::new(act, actor, id, done)
                 .of(Some(request.fingerprint.clone()))
@@ -87,7 +86,7 @@ impl Operations {
     }
 
     /// Tells of an act, if anybody wants to hear of it.
-    fn tell(&self, act: Act, id: &LockId, ended: impl FnOnce(Act) -> Ended) {
+    fn tell(&self, act: ActKind, id: &LockId, ended: impl FnOnce(ActKind) -> Ended) {
         if self.webhooks.hears_of(act, &id.group) {
             let event = Event::act(ended(act), self.index().now());
             self.webhooks.tell_of(act, &id.group, &event);

@@ -96,7 +96,8 @@ impl Operations {
                 before,
                 by: actor.clone(),
             };
-            self.aftermaths.watch(self.index(), &self.audit, freed);
+            self.aftermaths
+                .watch(self.index(), &self.audit, &self.webhooks, freed);
         }
         // What was not released is kept on, or found to be lost.
         drop(paused);

@@ -4,51 +4,13 @@ use std::collections::BTreeMap;
 
 use super::counts::Counts;
 use super::page::Page;
-use crate::domain::{Fault, GroupView};
-
-/// What is done to a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// It is taken.
-    Acquire,
-    /// Its lease is renewed.
-    Extend,
-    /// Its owner gives it back.
-    Release,
-    /// Somebody else ends it.
-    ForceRelease,
-}
-
-impl Act {
-    /// Every act.
-    pub const ALL: [Self; 4] = [
-        Self::Acquire,
-        Self::Extend,
-        Self::Release,
-        Self::ForceRelease,
-    ];
-
-    /// The word in metrics, webhooks and the configuration.
-    pub fn slug(self) -> &'static str {
-        match self {
-            Self::Acquire => "acquire",
-            Self::Extend => "extend",
-            Self::Release => "release",
-            Self::ForceRelease => "force-release",
-        }
-    }
-
-    /// The act with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|act| act.slug() == slug)
-    }
-}
+use crate::domain::{ActKind, Fault, GroupView};
 
 /// What came of the acts.
 pub struct Acts {
-    groups: BTreeMap<String, [Counts<&'static str>; Act::ALL.len()]>,
+    groups: BTreeMap<String, [Counts<&'static str>; ActKind::ALL.len()]>,
     /// Acts on groups that do not exist: their names are whatever somebody sent.
-    elsewhere: [Counts<&'static str>; Act::ALL.len()],
+    elsewhere: [Counts<&'static str>; ActKind::ALL.len()],
 }
 
 /// An act that is under way: it is counted when it ends, or when nobody waits for its end any more.
@@ -69,7 +31,7 @@ impl Acts {
     }
 
     /// An act begins.
-    pub fn begin(&self, act: Act, group: &str) -> UnderWay<'_> {
+    pub fn begin(&self, act: ActKind, group: &str) -> UnderWay<'_> {
         let counts = self.groups.get(group).unwrap_or(&self.elsewhere);
         UnderWay {
             counts: &counts[act as usize],
@@ -90,7 +52,7 @@ impl Acts {
         );
         let groups = names.filter_map(|name| Some((name, self.groups.get(name)?)));
         for (group, counts) in groups.chain([("", &self.elsewhere)]) {
-            for (act, counts) in Act::ALL.into_iter().zip(counts) {
+            for (act, counts) in ActKind::ALL.into_iter().zip(counts) {
                 for (outcome, n) in counts.each() {
                     let labels = [("group", group), ("act", act.slug()), ("outcome", outcome)];
                     acts.add(&labels, n);
@@ -126,10 +88,10 @@ mod tests {
     #[test]
     fn an_act_is_counted_by_its_end_and_also_when_nobody_waits_for_it() {
         let acts = Acts::of(["orders"].into_iter());
-        acts.begin(Act::Acquire, "orders").end::<()>(&Ok(()));
-        acts.begin(Act::Acquire, "orders")
+        acts.begin(ActKind::Acquire, "orders").end::<()>(&Ok(()));
+        acts.begin(ActKind::Acquire, "orders")
             .end::<()>(&Err(Fault::NotHeld { nodes: Vec::new() }));
-        drop(acts.begin(Act::ForceRelease, "orders"));
+        drop(acts.begin(ActKind::ForceRelease, "orders"));
         let page = page_of(&acts);
         for line in [
             r#"lockkeeper_acts_total{group="orders",act="acquire",outcome="done"} 1"#,
@@ -144,7 +106,7 @@ mod tests {
     fn a_group_that_somebody_made_up_is_no_label() {
         let acts = Acts::of(["orders"].into_iter());
         for n in 0..100 {
-            acts.begin(Act::Extend, &format!("made-up-{n}"))
+            acts.begin(ActKind::Extend, &format!("made-up-{n}"))
                 .end::<()>(&Ok(()));
         }
         let page = page_of(&acts);

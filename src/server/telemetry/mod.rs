@@ -12,7 +12,7 @@ mod times;
 
 use crate::domain::{GroupView, Timestamp};
 use crate::server::index::Index;
-pub use acts::{Act, Acts};
+pub use acts::Acts;
 pub use counts::Counts;
 pub use page::{CONTENT_TYPE, Page};
 pub use requests::Requests;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::domain::{Ending, Fault, Fingerprint, Flag, Lock, LockId, NodeAct, Timestamp};
+use crate::domain::{ActKind, Ending, Fault, Fingerprint, Flag, Lock, LockId, NodeAct, Timestamp};
 use crate::server::access::Actor;
-use crate::server::telemetry::Act;
 
 /// One event, as it is sent: the same bytes at every attempt. Clones share it.
 #[derive(Clone, Debug)]
@@ -110,7 +109,7 @@ pub(super) struct Lost<'a> {
 /// An act that has ended.
 #[derive(Debug, Serialize)]
 pub struct Ended {
-    act: &'static str,
+    act: ActKind,
     #[serde(flatten)]
     id: LockId,
     /// The owner that it was about.
@@ -139,9 +138,9 @@ struct Problem {
 
 impl Ended {
     /// An act of theirs on this lock.
-    pub fn new(act: Act, actor: &Actor, id: &LockId, end: Result<&[NodeAct], &Fault>) -> Self {
+    pub fn new(act: ActKind, actor: &Actor, id: &LockId, end: Result<&[NodeAct], &Fault>) -> Self {
         Self {
-            act: act.slug(),
+            act,
             id: id.clone(),
             fingerprint: None,
             reason: None,

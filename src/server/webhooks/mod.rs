@@ -18,7 +18,8 @@ pub use event::{Ended, Event};
 use super::clock::Clock;
 use super::config::WebhookConfig;
 use super::index::Index;
-use super::telemetry::{Act, Counts, Page};
+use super::telemetry::{Counts, Page};
+use crate::domain::ActKind;
 use queue::Queue;
 
 /// Everybody who is told. Cheap to clone.
@@ -64,12 +65,12 @@ impl Webhooks {
     }
 
     /// Whether anybody wants to hear of such an act.
-    pub fn hears_of(&self, act: Act, group: &str) -> bool {
+    pub fn hears_of(&self, act: ActKind, group: &str) -> bool {
         self.0.iter().any(|webhook| webhook.hears_of(act, group))
     }
 
     /// Tells those who want to hear of such an act. Never waits.
-    pub fn tell_of(&self, act: Act, group: &str, event: &Event) {
+    pub fn tell_of(&self, act: ActKind, group: &str, event: &Event) {
         for webhook in self.0.iter().filter(|webhook| webhook.hears_of(act, group)) {
             webhook.tell(event.clone());
         }
@@ -101,7 +102,7 @@ impl Webhooks {
 }
 
 impl Webhook {
-    fn hears_of(&self, act: Act, group: &str) -> bool {
+    fn hears_of(&self, act: ActKind, group: &str) -> bool {
         self.config.acts.contains(&act) && self.is_about(group)
     }
 

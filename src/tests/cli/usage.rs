@@ -266,6 +266,25 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
 }
 
 #[test]
+fn every_command_has_a_manual_page_with_its_examples_as_they_are_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = lockkeeper(&["man", "--into", "."], folder.path());
+    assert!(written.status.success(), "{written:?}");
+    let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let first = page("lockkeeper.1");
+    for verb in ["serve", "list", "acquire", "force-release", "run", "man"] {
+        let named = verb.replace('-', "\\-");
+        assert!(
+            first.contains(&format!("lockkeeper\\-{named}")),
+            "{verb} in {first}"
+        );
+        assert!(page(&format!("lockkeeper-{verb}.1")).contains("\n.nf\nExamples:\n"));
+    }
+    let shown = lockkeeper(&["man"], folder.path());
+    assert_eq!(String::from_utf8(shown.stdout).unwrap(), first);
+}
+
+#[test]
 fn shells_get_completions_for_every_verb() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
