@@ -215,8 +215,8 @@ async fn a_name_that_is_not_permitted_is_named() {
 
 #[tokio::test]
 async fn a_command_that_is_not_permitted_is_named() {
-    /// Without these nothing fails here. Something is left to end by itself: another's field in the same hash, a place in the
-    /// queue; or nobody is woken; or a fence cannot be raised where this node is behind others.
+    /// Without these nothing fails. Something is left to end by itself: another's field in the same hash, a place in the
+    /// queue; or nobody is woken; or a newer server does without (`SET … GET`).
     const SILENT: [&str; 5] = ["+get", "+hdel", "+lrange", "+lrem", "+publish"];
     let mut guarded = Guarded::start().await;
     for layout in [Layout::Plain, Layout::Redisson, Layout::RedissonFair] {
