@@ -9,6 +9,7 @@ mod bad_acts;
 mod bad_input;
 mod cli;
 mod cluster;
+mod cluster_slots;
 mod contention;
 mod databases;
 mod demo;

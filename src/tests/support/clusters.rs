@@ -24,6 +24,20 @@ impl RedisCluster {
         for _ in 0..3 {
             servers.push(server().await);
         }
+        Self::of(servers).await
+    }
+
+    /// The same of Valkey 9, which moves slots by itself.
+    pub async fn start_valkey() -> Self {
+        let mut servers = Vec::new();
+        for _ in 0..3 {
+            let bus = free_port().to_string();
+            servers.push(RedisNode::start_valkey_with(&settings(&bus)).await);
+        }
+        Self::of(servers).await
+    }
+
+    async fn of(servers: Vec<RedisNode>) -> Self {
         let cluster = Self { servers };
         for n in 0..3u32 {
             let (first, last) = (SLOTS * n / 3, SLOTS * (n + 1) / 3 - 1);
@@ -147,6 +161,24 @@ impl RedisCluster {
         }
     }
 
+    /// Has a Valkey move the slot of a key, with everything in it, to another server; ends when everybody knows.
+    pub async fn move_at_once(&self, key: &str, from: usize, to: usize) {
+        let (slot, target) = (self.slot(key).await, self.id(to).await);
+        let moving = ["MIGRATESLOTS", "SLOTSRANGE", &slot, &slot, "NODE", &target];
+        self.ask::<()>(from, &moving).await.unwrap();
+        for n in [from, to] {
+            eventually_is("the slot has moved", async || {
+                let nodes: String = self.ask(n, &["NODES"]).await.unwrap();
+                let theirs = nodes
+                    .lines()
+                    .find(|line| line.starts_with(&target))
+                    .unwrap();
+                theirs.split(' ').skip(8).any(|served| *served == slot)
+            })
+            .await;
+        }
+    }
+
     async fn id(&self, n: usize) -> String {
         self.ask(n, &["MYID"]).await.unwrap()
     }
@@ -182,18 +214,21 @@ impl RedisCluster {
 
 async fn server() -> RedisNode {
     let bus = free_port().to_string();
-    RedisNode::start_with(&[
+    RedisNode::start_with(&settings(&bus)).await
+}
+
+fn settings(bus: &str) -> [&str; 10] {
+    [
         "--cluster-enabled",
         "yes",
         "--cluster-node-timeout",
         "1500",
         "--cluster-port",
-        &bus,
+        bus,
         "--repl-diskless-sync-delay",
         "0",
         // Whoever gives its last slot away stays what it is.
         "--cluster-allow-replica-migration",
         "no",
-    ])
-    .await
+    ]
 }

@@ -45,12 +45,17 @@ impl RedisNode {
 
     /// Starts an empty Valkey 9, which has commands that compare before they write.
     pub async fn start_valkey() -> Self {
+        Self::start_valkey_with(&[]).await
+    }
+
+    /// The same with more arguments.
+    pub async fn start_valkey_with(arguments: &[&str]) -> Self {
         let program = super::tools().join("bin/valkey-9.1.2.post2");
         assert!(
             program.exists(),
             "Valkey 9 is not installed; `make setup` installs it"
         );
-        Self::start_program(program, &[]).await
+        Self::start_program(program, arguments).await
     }
 
     /// Starts an empty Redis 6.2, the oldest that is watched.

@@ -65,27 +65,31 @@ impl Watched {
         }
     }
 
-    /// Where the sentinels say that the primary is.
+    /// Where most of the sentinels say that the primary is.
     pub async fn address(&self) -> Option<String> {
-        let told = self.sentinels[0].tells("GET-MASTER-ADDR-BY-NAME").await;
-        let (host, port) = told.split_once(' ')?;
-        Some(format!("{host}:{port}"))
+        let mut told = Vec::new();
+        for sentinel in &self.sentinels {
+            let address = sentinel.tells("GET-MASTER-ADDR-BY-NAME").await;
+            let address = address.replace(' ', ":");
+            if told.contains(&address) {
+                return Some(address);
+            }
+            told.push(address);
+        }
+        None
     }
 
-    /// The port of the server that takes writes, other than this one: where the sentinels have made it the primary.
+    /// The port of the server, other than this one, that takes writes and that most sentinels name as the primary. One that
+    /// takes writes alone may be put back again: a failover can be called off half-way.
     pub async fn primary_other_than(&self, before: u16) -> u16 {
-        eventually("another server takes writes", async || {
-            for server in self.servers.iter().filter(|server| server.port() != before) {
-                let client = redis::Client::open(server.url().connection().clone()).unwrap();
-                let Ok(mut client) = client.get_multiplexed_async_connection().await else {
-                    continue;
-                };
-                let wrote: redis::RedisResult<()> = client.set("written", "by the test").await;
-                if wrote.is_ok() {
-                    return Some(server.port());
-                }
-            }
-            None
+        eventually("another server is the primary", async || {
+            let address = self.address().await?;
+            let is_it = |server: &&RedisNode| address == format!("127.0.0.1:{}", server.port());
+            let server = self.servers.iter().find(is_it)?;
+            let client = redis::Client::open(server.url().connection().clone()).ok()?;
+            let mut client = client.get_multiplexed_async_connection().await.ok()?;
+            let () = client.set("written", "by the test").await.ok()?;
+            (server.port() != before).then(|| server.port())
         })
         .await
     }
