@@ -72,12 +72,12 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     );
 
     // The same bytes on every node, as any client of the plain format would write them.
-    for n in 0..3 {
-        assert_eq!(
-            nodes.get(n, b"lock:payout/eu").await.as_deref(),
-            Some(token.as_bytes())
-        );
-    }
+    eventually_is("all three have it, also one that was slower", async || {
+        let each = [0, 1, 2].map(|n| nodes.get(n, b"lock:payout/eu"));
+        let values = futures::future::join_all(each).await;
+        values.iter().all(|value| value.as_deref() == Some(token.as_bytes()))
+    })
+    .await;
 
     let shown = script.get(&path("")).await;
     let lock = shown.json();
