@@ -66,7 +66,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await expect(page.getByRole('article').getByRole('alert')).toContainText('Lost: another owner has it');
       await isAccessible(page, 'a lock that was lost');
       await open(page, console, '/audit');
-      await page.getByText('More').first().click();
+      await page.getByText('More', { exact: true }).first().click();
       await isAccessible(page, 'the audit');
       await open(page, console, '/nowhere');
       await isAccessible(page, 'no such page');

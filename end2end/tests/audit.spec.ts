@@ -12,7 +12,7 @@ test('what was done to a lock is told with its reason, and found again', async (
   await page.getByLabel('Reason').fill('web-2 <i>is dead</i>');
   await page.getByRole('button', { name: 'Release', exact: true }).click();
   await expect(page.getByRole('list', { name: 'What happened on each node' }).getByRole('listitem')).toHaveCount(3);
-  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Close' }).click();
   await expect(done).toContainText('force release by local operator');
   await expect(done).toContainText('web-2 <i>is dead</i>');
 
@@ -46,7 +46,7 @@ test('filters stand in the address, older acts are a page away, and all of it is
   await page.getByRole('link', { name: 'Older' }).click();
   await expect(rows).toHaveCount(6);
   await page.getByRole('link', { name: 'The latest' }).click();
-  await page.getByLabel('End').selectOption('refused');
+  await page.getByRole('combobox', { name: 'End', exact: true }).selectOption('refused');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await expect(page).toHaveURL(/\/audit\?.*end=refused/);
   await expect(rows).toHaveCount(2);

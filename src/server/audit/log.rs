@@ -232,9 +232,13 @@ impl Log {
             .mode(0o700)
             .create(self.volumes.folder())?;
         if self.alive.is_none() {
-            self.alive = Some(mark(&self.volumes.run(&self.run))?);
+            let alive = mark(&self.volumes.run(&self.run))?;
+            self.volumes.hand_over(&alive)?;
+            self.alive = Some(alive);
         }
-        self.lock = Some(open_to_lock(&self.volumes.lock())?);
+        let lock = open_to_lock(&self.volumes.lock())?;
+        self.volumes.hand_over(&lock)?;
+        self.lock = Some(lock);
         Ok(())
     }
 

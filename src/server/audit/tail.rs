@@ -38,6 +38,9 @@ impl Tail {
             .mode(0o600)
             .open(volumes.current())?;
         let meta = file.metadata()?;
+        if meta.is_file() && meta.len() == 0 {
+            volumes.hand_over(&file)?;
+        }
         let before = volumes.head_of_full()?.into_iter().chain(known);
         let before = before.max_by_key(|head| head.number);
         let mut tail = Self {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use super::backwards::Backwards;
@@ -46,6 +47,20 @@ impl Volumes {
     /// What the current file is called once it is full. The digits make names sort as their lines do.
     pub fn full(&self, last: u64) -> PathBuf {
         self.beside(&format!("{last:012}"))
+    }
+
+    /// A file that was just made belongs to whom the folder belongs. Where root runs a command beside the service, the service
+    /// must be able to go on writing.
+    pub fn hand_over(&self, file: &File) -> io::Result<()> {
+        let (folder, made) = (fs::metadata(self.folder())?, file.metadata()?);
+        if made.uid() == folder.uid() {
+            return Ok(());
+        }
+        match fchown(file, Some(folder.uid()), Some(folder.gid())) {
+            // Only root may, and only root needs to.
+            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            handed => handed,
+        }
     }
 
     /// The full files, oldest first.

@@ -1,5 +1,7 @@
 //! Several programs write to one audit: the chain is one.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use serde_json::json;
 
 use lockkeeper::server::audit::verify;
@@ -132,4 +134,24 @@ async fn the_command_line_needs_an_audit_only_where_one_is_configured_or_a_lock_
         2,
         "the audit and its lock: the program took its mark away"
     );
+}
+
+#[tokio::test]
+async fn what_root_writes_beside_a_service_stays_the_services() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    let folder = shell.path("state");
+    std::fs::create_dir(&folder).unwrap();
+    let nobody = 65_534;
+    if std::os::unix::fs::chown(&folder, Some(nobody), Some(nobody)).is_err() {
+        // Only root can write beside a service of another user in the first place.
+        return;
+    }
+    configure(&shell.path("."), &nodes, "file = \"state/audit.jsonl\"");
+    let typed = end_of(shell.bare(&["acquire", "orders", "lock:a", "--ttl", "1m"])).await;
+    assert_eq!(typed.status, 0, "{typed:?}");
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().uid(), nobody, "{entry:?}");
+    }
 }

@@ -34,7 +34,7 @@ pub fn Layout(
                     <img src="/favicon.svg" alt="" width="24" height="24" />
                     "Lockkeeper"
                 </a>
-                <nav aria-label="Pages" class="flex gap-1" hidden=is_sign_in>
+                <nav aria-label="Pages" class="flex flex-wrap gap-1" hidden=is_sign_in>
                     <A href=paths::LOCKS exact=true attr:class=tab>
                         "Locks"
                     </A>
