@@ -10,15 +10,24 @@ use crate::server::nodes::self_report::{May, SelfReport};
 pub(super) const RULES: &[Rule] = &[cannot_see, could_see_more, cannot_act];
 
 /// Without these, locks or their changes are missed; without others, something about them is not known.
-const TO_SEE: [&str; 7] = [
+const TO_SEE: [&str; 13] = [
     "scan",
     "type",
     "pttl",
-    "get",
     "getrange",
+    "hgetall",
+    "hlen",
+    "smembers",
+    "scard",
+    "zrange",
+    "zcard",
+    "lrange",
     "client|tracking",
     "subscribe",
 ];
+
+/// What these are for is another finding.
+const TO_ACT: [&str; 2] = ["evalsha", "script|load"];
 
 /// A name that no lock has.
 const NOBODYS_LOCK: &str = "lockkeeper:fence:{lockkeeper:probe}";
@@ -96,7 +105,10 @@ fn cannot_see(patient: &Patient<'_>) -> Option<Finding> {
 }
 
 fn could_see_more(patient: &Patient<'_>) -> Option<Finding> {
-    let is_extra = |one: &&MissingPermission| !TO_SEE.contains(&one.permission.as_str());
+    let is_extra = |one: &&MissingPermission| {
+        let permission = one.permission.as_str();
+        !TO_SEE.contains(&permission) && !TO_ACT.contains(&permission)
+    };
     let (seen, commands) = lacking(patient, is_extra);
     let words = Words {
         code: "may-not-measure",
