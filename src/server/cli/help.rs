@@ -121,7 +121,7 @@ pub const FORCE_RELEASES: &str = "\
 Examples:
   lockkeeper list --json --owner api-3 --verdict held \\
     | jq '[.locks[] | {group, key, key_encoded, fingerprint: .owner.fingerprint}]' > theirs.json
-  lockkeeper force-releases --from theirs.json --reason 'api-3 is gone' --dry-run
+  lockkeeper force-releases --from theirs.json --dry-run --reason 'api-3 is gone'
   lockkeeper force-releases --from theirs.json --reason 'api-3 is gone'
 
 Each lock is released exactly as by force-release: its owner is compared on every node, and a lock
