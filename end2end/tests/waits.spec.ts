@@ -1,5 +1,5 @@
 // Who waits for whom: nobody, one through this console, and two Redisson threads that wait for one another.
-import { expect, type Node, open, test } from './fixtures';
+import { expect, isLive, type Node, open, test } from './fixtures';
 
 /** A Redisson thread that has one fair lock and stands in the queue of another. */
 async function hasAndWants(node: Node, thread: number, has: string, wants: string) {
@@ -48,6 +48,7 @@ test('a search shows the chains it is about, and stays in the address', async ({
   await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
   await expect(tree.getByRole('link', { name: 'lock:last' })).toHaveCount(0);
   await page.reload();
+  await isLive(page);
   await expect(tree.getByRole('link', { name: 'lock:b' }).first()).toBeVisible();
   await page.getByRole('searchbox').fill('no such thing');
   await expect(page.getByRole('heading', { name: 'Nothing found' })).toBeVisible();

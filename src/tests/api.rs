@@ -75,7 +75,9 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     eventually_is("all three have it, also one that was slower", async || {
         let each = [0, 1, 2].map(|n| nodes.get(n, b"lock:payout/eu"));
         let values = futures::future::join_all(each).await;
-        values.iter().all(|value| value.as_deref() == Some(token.as_bytes()))
+        values
+            .iter()
+            .all(|value| value.as_deref() == Some(token.as_bytes()))
     })
     .await;
 
