@@ -1,7 +1,7 @@
 //! Acts as they are read and chosen.
 
 use super::*;
-use crate::domain::ActOutcome;
+use crate::domain::{ActOutcome, Fingerprint, NodeAct};
 
 fn released() -> Audited {
     Audited {

@@ -3,6 +3,7 @@
 pub mod act;
 pub mod aftermath;
 pub mod audit;
+pub mod audited;
 pub mod board;
 pub mod change;
 pub mod confidence;
@@ -33,7 +34,8 @@ mod wire;
 
 pub use act::{Mine, Released, SeenHold};
 pub use aftermath::Aftermath;
-pub use audit::{ActEnd, ActKind, AuditFilter, AuditPage, Audited};
+pub use audit::{ActEnd, ActKind, AuditFilter, AuditPage};
+pub use audited::Audited;
 pub use board::{Board, Snapshot};
 pub use change::{Change, Ending};
 pub use confidence::Confidence;
