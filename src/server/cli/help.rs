@@ -119,8 +119,8 @@ few nodes took part, 2 for a command line or configuration that cannot be used."
 
 pub const FORCE_RELEASES: &str = "\
 Examples:
-  lockkeeper list --json --owner api-3 --verdict held \\
-    | jq '[.locks[] | {group, key, key_encoded, fingerprint: .owner.fingerprint}]' > theirs.json
+  lockkeeper list --json | jq '[.locks[] | select(.owner.label == \"api-3\")
+    | {group, key, key_encoded, fingerprint: .owner.fingerprint}]' > theirs.json
   lockkeeper force-releases --from theirs.json --dry-run --reason 'api-3 is gone'
   lockkeeper force-releases --from theirs.json --reason 'api-3 is gone'
 
