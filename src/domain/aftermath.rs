@@ -90,47 +90,10 @@ impl Aftermath {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        AcquiredAt, Confidence, Format, Lease, LockId, Mode, Renewals, Source, Verdict,
-    };
+    use super::super::testing::{NOW, lock, owner};
     use super::*;
 
-    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
     const UNTIL: Timestamp = NOW.plus_millis(10_000);
-
-    fn owner(n: u8) -> Owner {
-        Owner {
-            fingerprint: Fingerprint::parse(&format!("{n:016x}")).unwrap(),
-            label: Some(format!("api-{n}")),
-            format: Format::Plain,
-            holds: None,
-        }
-    }
-
-    fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
-        let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
-        Lock {
-            id: LockId {
-                group: "orders".into(),
-                key: "lock:a".into(),
-            },
-            format: Format::Plain,
-            confidence: Confidence::Sure,
-            mode: Mode::Exclusive,
-            verdict: Verdict::Held,
-            flags: Vec::new(),
-            owner: owners.first().cloned(),
-            owners,
-            lease: Lease::until(NOW.plus_millis(30_000), NOW),
-            acquired_at,
-            acquired_at_is: AcquiredAt::FirstSeen,
-            observed_at,
-            nodes: Vec::new(),
-            renewals: Renewals::none(Source::Poll),
-            evidence: Vec::new(),
-            unmeasured: None,
-        }
-    }
 
     fn step(before: Option<&Aftermath>, lock: Option<&Lock>, after_ms: i64) -> Aftermath {
         let lock = lock.map(|lock| (lock, lock.observed_at));

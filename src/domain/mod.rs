@@ -27,6 +27,8 @@ pub mod quorum;
 pub mod renewals;
 pub mod role;
 pub mod sample;
+#[cfg(test)]
+pub mod testing;
 pub mod timestamp;
 pub mod waits;
 pub mod window;

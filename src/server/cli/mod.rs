@@ -95,10 +95,10 @@ enum Command {
     /// The doctor: is this set-up fit for locking?
     #[command(after_help = help::CHECK)]
     Check(check::Check),
-    /// Makes the hash of a password, for a [[user]] of the configuration.
+    /// Makes the hash of a password, for a `[[user]]` of the configuration.
     #[command(after_help = help::HASH_PASSWORD)]
     HashPassword(hash_password::HashPassword),
-    /// Makes an API token, and the [[token]] of the configuration that accepts it.
+    /// Makes an API token, and the `[[token]]` of the configuration that accepts it.
     #[command(after_help = help::TOKEN)]
     Token(api_token::ApiToken),
     /// Prints the completions for a shell.

@@ -84,46 +84,7 @@ impl Standing {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::{
-        AcquiredAt, Confidence, Format, Lease, LockId, Mode, Renewals, Source, Verdict,
-    };
-
-    pub const NOW: Timestamp = Timestamp::from_millis(1_000_000);
-
-    pub fn owner(n: u8) -> Owner {
-        let fingerprint = Fingerprint::parse(&format!("{n:016x}")).unwrap();
-        Owner {
-            fingerprint,
-            label: Some(format!("api-{n}")),
-            format: Format::Plain,
-            holds: None,
-        }
-    }
-
-    pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lock {
-        let owners: Vec<Owner> = owners.iter().copied().map(owner).collect();
-        Lock {
-            id: LockId {
-                group: "orders".into(),
-                key: "lock:a".into(),
-            },
-            format: Format::Plain,
-            confidence: Confidence::Sure,
-            mode: Mode::Exclusive,
-            verdict: Verdict::Held,
-            flags: Vec::new(),
-            owner: owners.first().cloned(),
-            owners,
-            lease: Lease::until(NOW.plus_millis(30_000), NOW),
-            acquired_at,
-            acquired_at_is: AcquiredAt::FirstSeen,
-            observed_at,
-            nodes: Vec::new(),
-            renewals: Renewals::none(Source::Poll),
-            evidence: Vec::new(),
-            unmeasured: None,
-        }
-    }
+    use crate::domain::testing::{NOW, lock, owner};
 
     #[test]
     fn a_new_owner_is_named_with_the_moment_it_was_noticed() {
