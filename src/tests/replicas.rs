@@ -87,9 +87,9 @@ async fn the_replica_is_scanned_and_the_primary_acted_on() {
         (&json!("primary"), &json!("tracking"))
     );
     let mut second = replica.client().await;
-    assert_eq!(did(&mut client, "scan").await, 0);
+    // What the node's user may not do is found out by trying each thing once.
+    assert!(did(&mut client, "scan").await <= 1);
     assert!(did(&mut second, "scan").await > 1);
-    // Nothing but the question whether it may.
     assert!(did(&mut second, "evalsha").await <= 1);
 }
 
