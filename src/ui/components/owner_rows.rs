@@ -43,7 +43,8 @@ fn Row(row: OwnerRow) -> impl IntoView {
     let locks = format::counted(row.locks as usize, "lock");
     let processes = (row.labels > 1).then(|| format!("{} processes or threads", row.labels));
     let attention = (row.attention > 0).then(|| {
-        let words = format!("{} need attention", format::count(row.attention.into()));
+        let verb = if row.attention == 1 { "needs" } else { "need" };
+        let words = format!("{} {verb} attention", format::count(row.attention.into()));
         view! { <Badge tone=Tone::Alarm>{words}</Badge> }.into_any()
     });
     let at_risk = (row.at_risk > 0).then(|| {
