@@ -90,6 +90,8 @@ impl Kept {
             .args(["-c", include_str!("../server/demo/watchdog.sh"), "sh"])
             .args([folder, program])
             .args(arguments)
+            // Its audit goes with the folder, and is no part of this machine's.
+            .env("STATE_DIRECTORY", folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // The console logs every act there, as it does under a service manager that keeps no log.
