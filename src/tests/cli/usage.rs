@@ -248,7 +248,7 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
         // Every example can be typed as it stands: what it says after the verb is known.
         for line in help
             .lines()
-            .filter(|line| line.trim_start().starts_with(&example.trim_start()))
+            .filter(|line| line.trim_start().starts_with(example.trim_start()))
         {
             for option in line
                 .split_whitespace()
