@@ -72,14 +72,9 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     );
 
     // The same bytes on every node, as any client of the plain format would write them.
-    eventually_is("all three have it, also one that was slower", async || {
-        let each = [0, 1, 2].map(|n| nodes.get(n, b"lock:payout/eu"));
-        let values = futures::future::join_all(each).await;
-        values
-            .iter()
-            .all(|value| value.as_deref() == Some(token.as_bytes()))
-    })
-    .await;
+    nodes
+        .all_come_to(b"lock:payout/eu", Some(token.as_bytes()))
+        .await;
 
     let shown = script.get(&path("")).await;
     let lock = shown.json();
@@ -131,7 +126,7 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
         (200, &json!("released"))
     );
     is_done(&released, "released");
-    assert_eq!(nodes.get(0, b"lock:payout/eu").await, None);
+    nodes.all_come_to(b"lock:payout/eu", None).await;
 
     let twice = script
         .post(&path("/release"), json!({"token": token}))

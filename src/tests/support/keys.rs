@@ -6,6 +6,7 @@ use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::RedisUrl;
 use redis::AsyncCommands as _;
 
+use super::eventually_is;
 use super::redis_nodes::RedisNodes;
 
 impl RedisNodes {
@@ -47,6 +48,16 @@ impl RedisNodes {
     /// The string that one node has.
     pub async fn get(&self, n: usize, key: &[u8]) -> Option<Vec<u8>> {
         self.0[n].client().await.get(key).await.unwrap()
+    }
+
+    /// Waits until every node has this string, or none. An answer comes when a quorum has it; the others follow.
+    pub async fn all_come_to(&self, key: &[u8], value: Option<&[u8]>) {
+        eventually_is("the last node follows", async || {
+            let each = (0..self.0.len()).map(|n| self.get(n, key));
+            let values = futures::future::join_all(each).await;
+            values.iter().all(|found| found.as_deref() == value)
+        })
+        .await;
     }
 
     /// Deletes a key on one node.
