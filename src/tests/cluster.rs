@@ -1,7 +1,7 @@
 //! Groups that are a cluster: every primary is watched, and a lock is where its slot is.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lockkeeper::domain::NodeState;
 use lockkeeper::server::config::GroupConfig;
@@ -12,6 +12,9 @@ use crate::support::clusters::RedisCluster;
 use crate::support::console::{Person, TestConsole};
 use crate::support::redis_nodes::{RedisNode, TestGroup};
 use crate::support::{eventually, eventually_is};
+
+/// What the console may take, after Redis is well again, to be well itself.
+const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 
 pub fn path(name: &str, act: &str) -> String {
     let name = name.replace('{', "%7B").replace('}', "%7D");
@@ -149,6 +152,7 @@ async fn a_failover_is_followed_within_five_seconds_with_locks_held_elsewhere_al
     })
     .await;
     let took = well_again.elapsed();
+    assert!(took < RECOVERS_WITHIN, "{took:?}");
     println!("a lock was seen and released {took:?} after its new primary took writes");
     assert_eq!(seen["owner"]["fingerprint"], on_lost["fingerprint"]);
     let there = format!("127.0.0.1:{}", cluster.servers[home + 3].port());

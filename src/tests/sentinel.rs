@@ -14,6 +14,9 @@ use crate::support::redis_nodes::TestGroup;
 use crate::support::sentinels::Watched;
 use crate::support::{eventually, eventually_is};
 
+/// What the console may take, after Redis is well again, to be well itself.
+const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
+
 fn path(name: &str, act: &str) -> String {
     format!("/api/v1/groups/orders/locks/lock%3A{name}/{act}")
 }
@@ -22,18 +25,20 @@ async fn node(person: &Person) -> Value {
     person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
 }
 
-/// Somebody who takes and releases one lock after the other for as long as this is kept; how many so far.
+/// Somebody who takes and releases one lock after the other for as long as this is kept; how many so far. Each has a name of its
+/// own: one whose release is lost with the old primary stays held for its lease, as it should, and would pass for a slow recovery.
 fn busy(person: &Person) -> (AbortOnDropHandle<()>, Arc<AtomicU64>) {
     let (person, taken) = (person.clone(), Arc::new(AtomicU64::new(0)));
     let count = Arc::clone(&taken);
     let working = tokio::spawn(async move {
-        loop {
+        for n in 0_u64.. {
+            let name = format!("busy{n}");
             let wanted = json!({"ttl_ms": 10_000});
-            let won = person.post(&path("busy", "acquire"), wanted).await;
+            let won = person.post(&path(&name, "acquire"), wanted).await;
             if won.status == 201 {
                 count.fetch_add(1, Ordering::Relaxed);
                 let token = json!({"token": won.json()["token"]});
-                person.post(&path("busy", "release"), token).await;
+                person.post(&path(&name, "release"), token).await;
             } else {
                 assert!([409, 503].contains(&won.status), "{}", won.text);
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -44,7 +49,7 @@ fn busy(person: &Person) -> (AbortOnDropHandle<()>, Arc<AtomicU64>) {
 }
 
 #[tokio::test]
-async fn a_failover_while_locks_are_taken_is_followed() {
+async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
     let mut watched = Watched::start().await;
     let console = TestConsole::start(vec![watched.config()]).await;
     let person = console.person();
@@ -79,6 +84,7 @@ async fn a_failover_while_locks_are_taken_is_followed() {
     })
     .await;
     let took = well_again.elapsed();
+    assert!(took < RECOVERS_WITHIN, "{took:?}");
     println!("locks were taken again {took:?} after the new primary took writes");
 
     // On a busy machine there may be one failover more.
