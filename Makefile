@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ENV := . scripts/env.sh
 
-.PHONY: help setup demo dev test lint fmt test-rust end2end soak bench release screenshots clean
+.PHONY: help setup demo dev test lint fmt test-rust end2end soak bench measure-ui release screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -21,7 +21,7 @@ dev: ## Run the console and rebuild it on every edit (ARGS="demo" to run somethi
 test: ## Check and test everything; ends with "N passed, N failed"
 	@scripts/test.sh
 
-lint: ## Formatting, clippy for both halves, documentation links
+lint: ## Formatting, clippy for both halves, licences of dependencies, documentation links
 	@scripts/test.sh lint
 
 fmt: ## Format the Rust sources
@@ -34,14 +34,19 @@ test-rust: ## The Rust tests alone
 end2end: ## The browser tests alone
 	@scripts/test.sh end2end
 
-soak: ## Take locks through storms of faults for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs under `run`
+soak: ## Storms of faults and of senseless input for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs, fuzzers
 	@scripts/setup.sh test
+	@$(ENV) && PROPTEST_CASES=$$(( $(or $(filter-out 0,$(SOAK)),600) * 100 )) cargo test --features ssr --lib --test tests -- whatever
 	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
-		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron touches::
+		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron touches:: schemathesis::
 
 bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench
 	@$(ENV) && cargo build --release --features ssr --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
+
+measure-ui: ## Measure the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=)
+	@scripts/setup.sh test
+	@$(ENV) && cargo-leptos build --release && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end
 
 release: ## Build the one executable that is shipped and its archive, and show what a browser downloads first
 	@scripts/release.sh

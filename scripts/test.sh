@@ -43,6 +43,8 @@ lint() {
     # in cargo-leptos' folder for the browser half, which has built the same macros
     check "clippy, browser half" cargo clippy --features hydrate --lib \
         --target wasm32-unknown-unknown --target-dir "$target/front" -- -D warnings
+    # not its advisories: whether one is known is a matter of the day, not of the change
+    check "dependencies: licences, bans, sources" "$cargo_deny/bin/cargo-deny" --all-features check licenses bans sources
     # private items are documented here too, so a link to one leads somewhere
     check "documentation" env RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" \
         cargo doc --features ssr --no-deps --document-private-items

@@ -11,6 +11,9 @@ pub mod server;
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen::prelude::wasm_bindgen]
 pub fn hydrate() {
-    console_error_panic_hook::set_once();
+    std::panic::set_hook(Box::new(|panic| {
+        console_error_panic_hook::hook(panic);
+        ui::say_that_it_is_broken();
+    }));
     leptos::mount::hydrate_body(ui::App);
 }

@@ -38,7 +38,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await open(page, console, '/?q=nothing&verdict=held');
       await isAccessible(page, 'nothing found');
       await open(page, console, lockPath('orders', 'lock:split'));
-      await page.getByText('Release it from a script').click();
+      await page.getByText('Do the same from a script').click();
       await isAccessible(page, 'one lock');
       await page.getByRole('button', { name: 'Force release…' }).click();
       await isAccessible(page, 'the release dialog');
@@ -92,10 +92,13 @@ test('the chosen theme is there before the first paint and is remembered', async
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await open(page, console);
+  const settings = page.getByRole('button', { name: 'Settings' });
+  await settings.click();
   await page.getByLabel('Theme').selectOption('Dark');
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
   await page.goto(`${console.url}/nodes`, { waitUntil: 'commit' });
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+  await settings.click();
   await expect(page.getByLabel('Theme')).toHaveValue('dark');
   await page.getByLabel('Theme').selectOption('System theme');
   await expect(page.locator('html')).not.toHaveAttribute('data-theme', /./);

@@ -1,4 +1,5 @@
 // Who did what: on the lock's own page, on the audit's page, and further back.
+import AxeBuilder from '@axe-core/playwright';
 import { expect, lockPath, open, take, test } from './fixtures';
 
 test('what was done to a lock is told with its reason, and found again', async ({ page, lab }) => {
@@ -22,11 +23,14 @@ test('what was done to a lock is told with its reason, and found again', async (
   await expect(row).toContainText('lock:<b>stuck</b>');
   await expect(row).toContainText('web-2 <i>is dead</i>');
   await row.getByText('More').click();
-  await expect(row.getByRole('list', { name: 'What happened on each node' }).getByRole('listitem')).toHaveText([
-    /a\s*released/,
-    /b\s*released/,
-    /c\s*released/,
-  ]);
+  // What was there before, and what after.
+  const changes = row.getByRole('table', { name: 'What happened on each node' });
+  await expect(changes.getByRole('row')).toHaveText([/Node\s*Before\s*After/, ...['a', 'b', 'c'].map((node) => new RegExp(`${node}\\s*held by \\S+\\s*gone`))]);
+
+  // The request that asked for it is a search.
+  await row.getByText(/^request/).getByRole('link').click();
+  await expect(page).toHaveURL(/\/audit\?q=/);
+  await expect(page.getByRole('table').first().getByRole('row').filter({ hasText: 'force release' })).toHaveCount(1);
 });
 
 test('filters stand in the address, older acts are a page away, and all of it is a file', async ({ page, lab }) => {
@@ -54,4 +58,28 @@ test('filters stand in the address, older acts are a page away, and all of it is
   const file = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Export as a sheet (CSV)' }).click();
   expect((await file).suggestedFilename()).toBe('audit.csv');
+});
+
+test.describe('in Chinese on a phone', () => {
+  test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
+
+  test('acts are cards in Chinese with what was before and after, and nothing overflows', async ({ page, lab }) => {
+    const nodes = await lab.nodes(3);
+    const console = await lab.console({ name: 'orders', nodes });
+    await fetch(`${console.url}/api/v1/groups/orders/locks/${'n'.repeat(120)}/acquire`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ttl_ms: 60_000 }),
+    });
+    await page.goto(`${console.url}/audit`);
+    await expect(page.getByRole('heading', { name: '谁做了什么' })).toBeVisible();
+    await expect(page.getByRole('cell', { name: '操作 获取', exact: true })).toBeVisible();
+    await page.getByText('更多').click();
+    const changes = page.getByRole('table', { name: '每个节点上发生了什么' });
+    await expect(changes.getByRole('row').nth(1)).toContainText('不在');
+    await expect(changes.getByRole('row').nth(1)).toContainText('持有');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`)).toEqual([]);
+  });
 });

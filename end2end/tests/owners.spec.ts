@@ -1,5 +1,12 @@
-// Who holds what: what a host still holds after it died, by host and by process.
-import { expect, open, test } from './fixtures';
+// Who holds what: what a host still holds after it died, by host and by process, searched for, put in order, unfolded.
+import AxeBuilder from '@axe-core/playwright';
+import { expect, type Node, open, test } from './fixtures';
+
+/** A lock of ShedLock's, whose value names a host. */
+async function held(node: Node, key: string, host: string, hours = 1) {
+  const since = new Date(Date.now() - hours * 3_600_000).toISOString();
+  await node.redis.set(key, `ADDED:${since}@${host}:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05`, 'PX', 600_000);
+}
 
 test('a dead host shows what it still holds', async ({ page, lab }) => {
   const [node] = await lab.nodes(1);
@@ -8,14 +15,14 @@ test('a dead host shows what it still holds', async ({ page, lab }) => {
   await page.getByRole('link', { name: 'Owners' }).click();
   await expect(page.getByRole('heading', { name: 'No owner with a name observed' })).toBeVisible();
 
-  const by = (host: string) => `ADDED:2026-11-21T03:00:00.000Z@${host}:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05`;
-  await node.redis.set('lock:prod:a', by('web-2'), 'PX', 600_000);
-  await node.redis.set('lock:prod:b', by('web-2'), 'PX', 600_000);
-  await node.redis.set('lock:prod:c', by('web-1'), 'PX', 600_000);
-  const rows = page.getByRole('list', { name: 'Owners' });
-  await expect(rows).toContainText('web-2', { timeout: 15_000 });
+  await held(node, 'lock:prod:a', 'web-2');
+  await held(node, 'lock:prod:b', 'web-2');
+  await held(node, 'lock:prod:c', 'web-1');
+  const rows = page.getByRole('table', { name: 'Owners' });
+  await expect(rows).toContainText('web-2', { timeout: 30_000 });
   await expect(rows).toContainText('2 locks');
   await expect(rows.getByRole('link', { name: 'lock:prod:c' })).toBeVisible();
+  await expect(page.getByText(/^What owners say of themselves.*Added up at .* ago\.$/)).toBeVisible();
 
   await page.getByRole('link', { name: 'Process' }).click();
   await expect(page).toHaveURL(/by=label/);
@@ -25,4 +32,45 @@ test('a dead host shows what it still holds', async ({ page, lab }) => {
   await expect(page).toHaveURL(/q=web-2/);
   await expect(page.getByRole('table')).toContainText('lock:prod:a');
   await expect(page.getByRole('table')).not.toContainText('lock:prod:c');
+});
+
+test('"what does web-2 still hold?" is a search, answered with its locks unfolded', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes: [node] });
+  for (let n = 0; n < 6; n++) await held(node, `lock:${n}`, 'web-2');
+  await held(node, 'lock:other', 'web-1', 5);
+  await open(page, console, '/owners');
+  const rows = page.getByRole('table', { name: 'Owners' });
+  await expect(rows).toContainText('6 locks', { timeout: 30_000 });
+
+  await rows.getByRole('link', { name: 'Locks', exact: true }).click();
+  await expect(page).toHaveURL(/sort=locks/);
+  await expect(rows.getByRole('columnheader', { name: 'Locks' })).toHaveAttribute('aria-sort', 'descending');
+  await expect(rows.getByRole('row').nth(1)).toContainText('web-2');
+
+  await page.getByRole('searchbox').fill('WEB-2');
+  await expect(page).toHaveURL(/q=WEB-2/);
+  await expect(page.getByText('web-2 still holds 6 locks.')).toBeVisible();
+  await expect(rows).not.toContainText('web-1');
+  await expect(rows.getByRole('link', { name: 'lock:5' })).toBeVisible();
+  await page.getByRole('searchbox').fill('nobody');
+  await expect(page.getByRole('heading', { name: 'Nobody found who is called “nobody”' })).toBeVisible();
+  await page.getByRole('link', { name: 'Show all' }).click();
+  await expect(rows).toContainText('web-1');
+});
+
+test.describe('in Chinese on a phone', () => {
+  test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
+
+  test('owners are cards with Chinese words, and nothing overflows', async ({ page, lab }) => {
+    const [node] = await lab.nodes(1);
+    await held(node, 'lock:prod:a', `a-host-with-a-very-long-name-${'x'.repeat(24)}`);
+    const console = await lab.console({ name: 'orders', nodes: [node] });
+    await page.goto(`${console.url}/owners?q=a-host`);
+    await expect(page.getByText(/仍持有 1 把锁。$/)).toBeVisible({ timeout: 30_000 });
+    await expect(page.getByRole('cell', { name: '1 把锁' })).toBeVisible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`)).toEqual([]);
+  });
 });

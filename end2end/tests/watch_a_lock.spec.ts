@@ -72,7 +72,7 @@ test('search, filter and order are the URL and survive a reload', async ({ page,
   await page.getByRole('navigation', { name: 'Filters' }).getByRole('link', { name: /No expiry/ }).click();
   await expect(page).toHaveURL(/flag=no-expiry/);
   await expect.poll(names).toEqual(['lock:c']);
-  await page.getByRole('searchbox').fill('lock:a');
+  await page.getByRole('combobox', { name: 'Search locks' }).fill('lock:a');
   await expect(page.getByRole('heading', { name: 'No lock matches' })).toBeVisible();
   await page.getByRole('link', { name: 'Clear filters' }).click();
   await expect.poll(names).toEqual(['lock:c', 'lock:a', 'lock:b']);

@@ -62,9 +62,12 @@ struct Options {
     /// Leave out contended locks and delayed nodes.
     #[arg(long)]
     plain: bool,
-    /// Only these of what watching costs: discovery, steady, lag, size; by default all of them.
+    /// Only these of what watching costs: discovery, steady, lag, size, viewers; by default all of them.
     #[arg(long, value_delimiter = ',')]
     watching: Vec<watching::Section>,
+    /// For so long thousands watch [default: 60; with --quick 10].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..))]
+    crowd_seconds: Option<u32>,
     /// Leave out acquiring and releasing.
     #[arg(long)]
     only_watching: bool,
@@ -150,7 +153,13 @@ async fn run(options: &Options) -> Result<(), Failure> {
         print!("{}", table::of(&cells, round_trip));
     }
     let mut budgets = budgets::of(&cells);
-    budgets.extend(watching::measure(&programs, &options.watching, options.quick).await?);
+    let watching = watching::measure(
+        &programs,
+        &options.watching,
+        options.quick,
+        options.crowd_seconds,
+    );
+    budgets.extend(watching.await?);
     print!("{}", budgets::in_words(&budgets));
     if !cells.is_empty() {
         println!("\n{}", machine.in_words(&cells));

@@ -61,9 +61,15 @@ pub struct Snapshot {
     pub observed_at: Timestamp,
     /// The groups.
     pub groups: Vec<GroupView>,
-    /// The locks: all of them, or the first of those that were asked for.
+    /// The locks: all of them, or the window that was asked for.
     #[schema(value_type = Vec<Lock>)]
     pub locks: Vec<Arc<Lock>>,
+    /// How many locks of the list come before those that are sent.
+    #[serde(default)]
+    pub from: u32,
+    /// The locks that are sent because they are followed, and are not rows of the window.
+    #[serde(default)]
+    pub apart: Vec<LockId>,
     /// How many pass the filter, sent or not.
     pub total: u32,
     /// How many are in which state, whichever of the states was asked for.

@@ -151,6 +151,12 @@ pub enum Fault {
         /// Why not.
         detail: String,
     },
+    /// What several consoles share cannot be reached, and it cannot be done without.
+    #[error("{detail}")]
+    StateUnavailable {
+        /// Why not.
+        detail: String,
+    },
     /// More at once than this console takes on.
     #[error("{detail}")]
     #[serde(rename = "too-many-requests")]
@@ -196,6 +202,7 @@ impl Fault {
             Self::HoldChanged { .. } => "hold-changed",
             Self::WrongType { .. } => "wrong-type",
             Self::AuditUnavailable { .. } => "audit-unavailable",
+            Self::StateUnavailable { .. } => "state-unavailable",
             Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
             Self::Internal { .. } => "internal",
@@ -232,7 +239,10 @@ impl Fault {
             }
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
             Self::AuditUnavailable { .. } => {
-                "Make the file of `[audit]` writable, or make room for it; nothing was changed."
+                "Make the file of `[audit]` writable, or make room for it; where it is a stream, bring the Redis of `[state]` back. Nothing was changed."
+            }
+            Self::StateUnavailable { .. } => {
+                "Bring the Redis of `[state]` back, then try again; nothing was changed."
             }
             Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",
             Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",

@@ -49,6 +49,26 @@ pub struct Finding {
     pub fix: String,
     /// Lines that do it, as far as lines do; to be given to the servers by somebody who may. Nothing is configured from here.
     pub commands: Vec<String>,
+    /// What its sentences count or name besides nodes, by name: for those who word them otherwise. Stays on the server.
+    #[serde(skip)]
+    pub figures: Vec<(&'static str, String)>,
+}
+
+impl Finding {
+    /// The same with these figures.
+    #[must_use]
+    pub fn counting<const N: usize>(self, figures: [(&'static str, String); N]) -> Self {
+        Self {
+            figures: figures.to_vec(),
+            ..self
+        }
+    }
+
+    /// One of its figures; nothing where it has none of that name.
+    pub fn figure(&self, name: &str) -> Option<&str> {
+        let found = self.figures.iter().find(|(known, _)| *known == name);
+        found.map(|(_, figure)| figure.as_str())
+    }
 }
 
 /// Something that could not be looked into: nothing is said of it, neither good nor bad.
@@ -60,6 +80,26 @@ pub struct Unchecked {
     pub what: String,
     /// Why, and what would help.
     pub why: String,
+    /// The same for those who word it otherwise. Stays on the server.
+    #[serde(skip)]
+    pub of: Untold,
+}
+
+/// What a node does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Untold {
+    /// Anything.
+    #[default]
+    Everything,
+    /// Its figures (`INFO`).
+    Figures {
+        /// The user that may not ask.
+        user: String,
+    },
+    /// Its settings (`CONFIG GET`).
+    Settings,
+    /// What its user may do.
+    Permissions,
 }
 
 /// What the doctor says of a group.
@@ -134,6 +174,7 @@ mod tests {
             why: String::new(),
             fix: String::new(),
             commands: Vec::new(),
+            figures: Vec::new(),
         }
     }
 

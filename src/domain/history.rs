@@ -141,6 +141,15 @@ impl Usual {
     }
 }
 
+/// One renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Beat {
+    /// When it was seen.
+    pub at: Timestamp,
+    /// When the lock would expire by itself from then on.
+    pub expires_at: Timestamp,
+}
+
 /// How far back the history goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Retention {
@@ -158,6 +167,10 @@ pub struct Retention {
 pub struct History {
     /// The holds, the latest first. Time between two of them is time in which nobody was seen to hold it.
     pub holds: Vec<Hold>,
+    /// The latest renewals of an exclusive lock, the latest last; at most 24. What the lease was before the first of them stands
+    /// there as well, at the beginning of the hold.
+    #[serde(default)]
+    pub beats: Vec<Beat>,
     /// How long it is usually held; null where no hold was seen from beginning to end.
     pub usual: Option<Usual>,
     /// How far back it goes.
@@ -217,6 +230,7 @@ mod tests {
         };
         let history = History {
             holds: vec![hold(900, None), hold(500, Some(700)), hold(0, Some(500))],
+            beats: Vec::new(),
             usual: None,
             retention: Retention {
                 holds: 100,

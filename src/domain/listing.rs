@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Confidence, Flag, Format, Lock, LockId, Owner, Sight, Verdict};
+use super::{Confidence, Flag, Format, Lock, LockId, Owner, Search, Sight, Timestamp, Verdict};
 
 /// What a list is narrowed to; an absent field narrows nothing, except that possible locks are shown only when asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub struct Filter {
     pub sight: Sight,
     /// Only this group.
     pub group: Option<String>,
-    /// Only locks whose name, owner label or fingerprint contains this, in any case.
-    pub text: Option<String>,
+    /// Only what this search lets through.
+    pub search: Search,
     /// Only this verdict.
     pub verdict: Option<Verdict>,
     /// Only with this flag.
@@ -24,7 +24,7 @@ pub struct Filter {
     pub attention: bool,
     /// Only this layout.
     pub format: Option<Format>,
-    /// Only locks of this confidence; where it is absent, all that are more than possible.
+    /// Only locks of this confidence; where it is absent and the search does not say, all that are more than possible.
     pub confidence: Option<Confidence>,
     /// Only locks of an owner whose label contains this, or whose fingerprint begins with it.
     pub owner: Option<String>,
@@ -32,43 +32,34 @@ pub struct Filter {
 
 impl Filter {
     /// Whether the lock passes.
-    pub fn matches(&self, lock: &Lock) -> bool {
-        let label_contains = |part: &str| {
-            lock.owners.iter().any(|owner| {
-                owner
-                    .label
-                    .as_deref()
-                    .is_some_and(|label| contains(label, part))
-            })
-        };
-        let fingerprint_begins = |part: &str| {
-            let part = part.to_ascii_lowercase();
-            lock.owners
-                .iter()
-                .any(|owner| owner.fingerprint.as_str().starts_with(&part))
-        };
+    pub fn matches(&self, lock: &Lock, now: Timestamp) -> bool {
+        self.is_about(lock, now) && self.is_in_state(lock)
+    }
+
+    /// Whether the lock is one of those that are counted by their states: group, search, layout and owner let it through.
+    pub(super) fn is_about(&self, lock: &Lock, now: Timestamp) -> bool {
         self.sight.shows(&lock.id.group)
             && self
                 .group
                 .as_ref()
                 .is_none_or(|group| *group == lock.id.group)
-            && self.verdict.is_none_or(|verdict| verdict == lock.verdict)
-            && self.flag.is_none_or(|flag| lock.has(flag))
-            && (!self.attention || lock.needs_attention())
             && self.format.is_none_or(|format| format == lock.format)
-            && match self.confidence {
-                Some(confidence) => confidence == lock.confidence,
-                None => lock.confidence != Confidence::Possible,
-            }
             && self
                 .owner
                 .as_deref()
-                .is_none_or(|part| label_contains(part) || fingerprint_begins(part))
-            && self.text.as_deref().is_none_or(|part| {
-                contains(&lock.key().text(), part)
-                    || label_contains(part)
-                    || fingerprint_begins(part)
-            })
+                .is_none_or(|part| lock.is_owned_by(part))
+            && self.search.admits(lock, now)
+    }
+
+    /// Whether the lock is in the state that is asked for.
+    pub(super) fn is_in_state(&self, lock: &Lock) -> bool {
+        self.verdict.is_none_or(|verdict| verdict == lock.verdict)
+            && self.flag.is_none_or(|flag| lock.has(flag))
+            && (!self.attention || lock.needs_attention())
+            && match self.confidence {
+                Some(confidence) => confidence == lock.confidence,
+                None => lock.confidence != Confidence::Possible || self.search.says_how_sure(),
+            }
     }
 }
 

@@ -229,6 +229,25 @@ impl Lock {
         self.flags.contains(&flag)
     }
 
+    /// How many nodes show it.
+    pub fn nodes_held(&self) -> usize {
+        let nodes = self.nodes.iter();
+        nodes.filter(|node| node.answer.owner().is_some()).count()
+    }
+
+    /// Whether an owner's label contains this, in any case, or its fingerprint begins with it.
+    pub fn is_owned_by(&self, part: &str) -> bool {
+        let begins = |text: &str| {
+            let (text, part) = (text.as_bytes(), part.as_bytes());
+            text.len() >= part.len() && text[..part.len()].eq_ignore_ascii_case(part)
+        };
+        self.owners.iter().any(|owner| {
+            let label = owner.label.as_deref();
+            label.is_some_and(|label| super::listing::contains(label, part))
+                || begins(owner.fingerprint.as_str())
+        })
+    }
+
     /// How much this lock needs a person: higher first in the default order.
     pub fn attention(&self) -> u8 {
         let of_verdict = match self.verdict {

@@ -13,6 +13,9 @@ pub struct Me {
     pub came: Came,
     /// What they may do.
     pub rights: Rights,
+    /// Why what the configuration says now does not hold, for those who can mend it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_trouble: Option<String>,
 }
 
 /// How somebody came to see a page.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::listing::contains;
 use super::{Confidence, Flag, Lock, LockId, Timestamp};
 
 /// So many rows are told at most.
@@ -22,6 +23,55 @@ pub enum OwnersBy {
     Host,
     /// The whole label.
     Label,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnersSort {
+    /// Those that need attention, then by their oldest hold.
+    #[default]
+    Attention,
+    /// By name.
+    Name,
+    /// Those with most locks.
+    Locks,
+    /// Those whose oldest hold is the oldest.
+    Oldest,
+    /// Those with most locks at risk.
+    AtRisk,
+}
+
+impl OwnersSort {
+    /// Every order.
+    pub const ALL: [Self; 5] = [
+        Self::Attention,
+        Self::Name,
+        Self::Locks,
+        Self::Oldest,
+        Self::AtRisk,
+    ];
+
+    /// The word in the URL.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Attention => "attention",
+            Self::Name => "name",
+            Self::Locks => "locks",
+            Self::Oldest => "oldest",
+            Self::AtRisk => "at-risk",
+        }
+    }
+}
+
+/// Which rows are asked for, and in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnersAsked {
+    /// What makes one row.
+    pub by: OwnersBy,
+    /// Only rows whose name, or one of whose labels, has this in it, in any case.
+    pub text: String,
+    /// What comes first.
+    pub sort: OwnersSort,
 }
 
 /// Who holds what.
@@ -60,7 +110,11 @@ pub struct OwnerRow {
 
 impl Owners {
     /// Adds up these locks. Possible locks say nothing about anybody.
-    pub fn of<'a>(locks: impl Iterator<Item = &'a Lock>, by: OwnersBy, now: Timestamp) -> Self {
+    pub fn of<'a>(
+        locks: impl Iterator<Item = &'a Lock>,
+        asked: &OwnersAsked,
+        now: Timestamp,
+    ) -> Self {
         let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
         let mut unnamed = Sum::default();
         for lock in locks.filter(|lock| lock.confidence != Confidence::Possible) {
@@ -68,7 +122,7 @@ impl Owners {
             for owner in &lock.owners {
                 match owner.label.as_deref() {
                     Some(label) => {
-                        let name = match by {
+                        let name = match asked.by {
                             OwnersBy::Host => host(label),
                             OwnersBy::Label => label,
                         };
@@ -84,14 +138,27 @@ impl Owners {
                 }
             }
         }
+        let text = asked.text.trim();
+        if !text.is_empty() {
+            sums.retain(|name, sum| {
+                contains(name, text) || sum.labels.iter().any(|label| contains(label, text))
+            });
+            unnamed.locks.clear();
+        }
         let total = u32::try_from(sums.len()).unwrap_or(u32::MAX);
         let mut rows: Vec<OwnerRow> = sums
             .into_iter()
             .map(|(name, sum)| sum.row(name.to_owned()))
             .collect();
         rows.sort_by(|a, b| {
-            b.attention
-                .cmp(&a.attention)
+            let first = match asked.sort {
+                OwnersSort::Attention => b.attention.cmp(&a.attention),
+                OwnersSort::Locks => b.locks.cmp(&a.locks),
+                OwnersSort::AtRisk => b.at_risk.cmp(&a.at_risk),
+                OwnersSort::Name => a.name.cmp(&b.name),
+                OwnersSort::Oldest => a.oldest.cmp(&b.oldest),
+            };
+            first
                 .then(a.oldest.cmp(&b.oldest))
                 .then(a.name.cmp(&b.name))
         });

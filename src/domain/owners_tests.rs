@@ -29,7 +29,11 @@ fn lock(n: i64, labels: &[Option<&str>], flags: &[&str], confidence: &str) -> Lo
 }
 
 fn owners(locks: &[Lock], by: OwnersBy) -> Owners {
-    Owners::of(locks.iter(), by, Timestamp::from_millis(2_000))
+    let asked = OwnersAsked {
+        by,
+        ..OwnersAsked::default()
+    };
+    Owners::of(locks.iter(), &asked, Timestamp::from_millis(2_000))
 }
 
 fn names(owners: &Owners) -> Vec<(&str, u32, u32)> {
@@ -119,4 +123,50 @@ fn owners_without_a_label_are_not_taken_for_one_and_possible_locks_say_nothing()
     let owners = owners(&locks, OwnersBy::Host);
     assert_eq!(owners.rows, []);
     assert_eq!(owners.unnamed.map(|row| row.locks), Some(2));
+}
+
+#[test]
+fn what_a_dead_host_still_holds_is_found_by_its_name_or_a_label_of_it() {
+    let locks = [
+        lock(1, &[Some("web-2 pid 7")], &[], "sure"),
+        lock(2, &[Some("web-1 pid 9")], &[], "sure"),
+        lock(3, &[None], &[], "sure"),
+    ];
+    let find = |text: &str| {
+        let asked = OwnersAsked {
+            text: text.to_owned(),
+            ..OwnersAsked::default()
+        };
+        Owners::of(locks.iter(), &asked, Timestamp::from_millis(2_000))
+    };
+    assert_eq!(names(&find("WEB-2")), [("web-2", 1, 1)]);
+    assert_eq!(names(&find("pid 9")), [("web-1", 1, 1)]);
+    assert_eq!(find("nobody").total, 0);
+    assert!(find("web").unnamed.is_none() && find("").unnamed.is_some());
+}
+
+#[test]
+fn rows_come_in_the_order_that_is_asked_for() {
+    let locks = [
+        lock(1, &[Some("b")], &[], "sure"),
+        lock(2, &[Some("a")], &["at-risk", "no-expiry"], "sure"),
+        lock(3, &[Some("b")], &[], "sure"),
+    ];
+    let first = |sort| {
+        let asked = OwnersAsked {
+            sort,
+            ..OwnersAsked::default()
+        };
+        let owners = Owners::of(locks.iter(), &asked, Timestamp::from_millis(2_000));
+        owners.rows[0].name.clone()
+    };
+    for (sort, name) in [
+        (OwnersSort::Attention, "a"),
+        (OwnersSort::Name, "a"),
+        (OwnersSort::Locks, "b"),
+        (OwnersSort::Oldest, "b"),
+        (OwnersSort::AtRisk, "a"),
+    ] {
+        assert_eq!(first(sort), name, "{sort:?}");
+    }
 }

@@ -29,6 +29,9 @@ pub struct Renewals {
     /// By how much that varies (standard deviation); null until three were seen.
     #[serde(default)]
     pub jitter_ms: Option<u64>,
+    /// The last times between two of them in milliseconds, the latest last: eight at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent_ms: Vec<u32>,
     /// What was left of the lease just before the last one; null where none was seen, or the lock had no expiry.
     #[serde(default)]
     pub margin_ms: Option<u64>,
@@ -48,7 +51,18 @@ pub struct Renewals {
     pub source: Source,
 }
 
+/// So many times between two renewals are remembered.
+pub const RECENT: usize = 8;
+
 impl Renewals {
+    /// So many renewals came, so long one after the other.
+    pub fn remember(&mut self, many: u32, apart_ms: u32) {
+        let many = usize::try_from(many).unwrap_or(RECENT).min(RECENT);
+        let surplus = (self.recent_ms.len() + many).saturating_sub(RECENT);
+        self.recent_ms.drain(..surplus);
+        self.recent_ms.extend(std::iter::repeat_n(apart_ms, many));
+    }
+
     /// None seen yet.
     pub fn none(source: Source) -> Self {
         Self {
@@ -56,6 +70,7 @@ impl Renewals {
             per_minute: None,
             every_ms: None,
             jitter_ms: None,
+            recent_ms: Vec::new(),
             margin_ms: None,
             smallest_margin_ms: None,
             missed_beats: 0,

@@ -144,6 +144,13 @@ impl Waits {
         }
     }
 
+    /// A lock and all that hang on it.
+    pub fn chain<'a>(&'a self, lock: &'a WaitedFor) -> Vec<&'a WaitedFor> {
+        let mut below = BTreeSet::new();
+        self.note_below(lock, &mut below);
+        below.into_iter().filter_map(|id| self.lock(id)).collect()
+    }
+
     /// The lock with this id, if somebody waits for it.
     pub fn lock(&self, id: &LockId) -> Option<&WaitedFor> {
         self.locks.iter().find(|lock| lock.lock == *id)

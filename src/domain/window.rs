@@ -1,4 +1,4 @@
-//! The part of a board that somebody looks at: the first locks of a sorted list, and how many there are of which kind.
+//! The part of a board that somebody looks at: some rows of a sorted list, and how many there are of which kind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Board, Confidence, Filter, Lock, LockId, Order, Rank, Sort};
+use super::{Board, Confidence, Filter, Lock, LockId, Order, Rank, Sort, Timestamp};
 
 /// What somebody looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct View {
     pub sort: Sort,
     /// Which end comes first.
     pub order: Order,
+    /// How many locks of the list come before those that are shown.
+    pub from: usize,
     /// How many at most.
     pub limit: usize,
 }
@@ -24,8 +26,10 @@ pub struct View {
 /// What there is to see of it.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// The first locks, in order.
+    /// The locks, in order.
     pub locks: Vec<Arc<Lock>>,
+    /// How many come before them: fewer than were asked for where the list has become shorter than that.
+    pub from: u32,
     /// How many pass the filter.
     pub total: u32,
     /// Those among them that come behind the place that was asked for: on this page and on all further ones.
@@ -61,34 +65,30 @@ pub struct WindowNews {
     pub counts: Counts,
     /// The locks that are not among those sent any more, though they are still observed.
     pub left: Vec<LockId>,
+    /// How many locks of the list come before the window.
+    #[serde(default)]
+    pub from: u32,
+    /// The locks that are sent because they are followed, and are not rows of the window.
+    #[serde(default)]
+    pub apart: Vec<LockId>,
 }
 
 impl View {
-    /// What there is to see on the board, behind `after` if that is given.
-    pub fn of(&self, board: &Board, after: Option<&Rank<'_>>) -> Window {
-        let about = Filter {
-            verdict: None,
-            flag: None,
-            attention: false,
-            confidence: None,
-            ..self.filter.clone()
-        };
-        let possible = Filter {
-            confidence: Some(Confidence::Possible),
-            ..about.clone()
-        };
+    /// What there is to see on the board at `now`, behind `after` if that is given.
+    pub fn of(&self, board: &Board, after: Option<&Rank<'_>>, now: Timestamp) -> Window {
         let mut tally = Tally::default();
         let mut total = 0_u32;
         let mut ranked: Vec<(Rank<'_>, &Arc<Lock>)> = Vec::new();
         for lock in board.locks.values() {
-            if lock.confidence == Confidence::Possible {
-                tally.possible += u32::from(possible.matches(lock));
-            } else if about.matches(lock) {
-                tally.add(lock);
-            } else {
+            if !self.filter.is_about(lock, now) {
                 continue;
             }
-            if self.filter.matches(lock) {
+            if lock.confidence == Confidence::Possible {
+                tally.possible += 1;
+            } else {
+                tally.add(lock);
+            }
+            if self.filter.is_in_state(lock) {
                 total += 1;
                 let rank = self.sort.rank(lock);
                 if after.is_none_or(|after| self.order.compare(&rank, after).is_gt()) {
@@ -98,7 +98,13 @@ impl View {
         }
         let rest = u32::try_from(ranked.len()).unwrap_or(u32::MAX);
         let by_rank = |(a, _): &(Rank<'_>, _), (b, _): &(Rank<'_>, _)| self.order.compare(a, b);
-        // Only the page is put in order: what comes behind it only has to come behind it.
+        // A list that has become shorter still shows its end.
+        let from = self.from.min(ranked.len().saturating_sub(self.limit));
+        // Only the window is put in order: the others only have to come before or behind it.
+        if from > 0 && from < ranked.len() {
+            ranked.select_nth_unstable_by(from, by_rank);
+        }
+        let mut ranked = ranked.split_off(from);
         if self.limit < ranked.len() {
             ranked.select_nth_unstable_by(self.limit, by_rank);
             ranked.truncate(self.limit);
@@ -109,6 +115,7 @@ impl View {
                 .into_iter()
                 .map(|(_, lock)| Arc::clone(lock))
                 .collect(),
+            from: u32::try_from(from).unwrap_or(u32::MAX),
             total,
             rest,
             counts: tally.counts(),

@@ -5,6 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::domain::{Flag, Verdict};
 
+const NOW: Timestamp = Timestamp::from_millis(1_000);
+
 fn lock(n: i64, verdict: &str, flags: &[&str], confidence: &str) -> Lock {
     let at = |ms: i64| super::super::Timestamp::from_millis(ms);
     serde_json::from_value(json!({
@@ -60,20 +62,32 @@ fn names(window: &Window) -> Vec<String> {
 fn a_window_is_the_beginning_of_the_sorted_list() {
     let board = board();
     for sort in Sort::ALL {
-        let all = view(sort, usize::MAX).of(&board, None);
+        let all = view(sort, usize::MAX).of(&board, None, NOW);
         assert_eq!((all.locks.len(), all.total, all.rest), (52, 52, 52));
         for limit in [0, 1, 7, 52, 53] {
-            let window = view(sort, limit).of(&board, None);
+            let window = view(sort, limit).of(&board, None, NOW);
             let first = limit.min(52);
             assert_eq!(names(&window), names(&all)[..first], "{sort:?} {limit}");
             assert_eq!((window.total, window.rest), (52, 52));
         }
+        for from in [0, 1, 30, 45, 51, 52, 1_000] {
+            let mut window = view(sort, 7);
+            window.from = from;
+            let window = window.of(&board, None, NOW);
+            let first = from.min(52 - 7);
+            assert_eq!(
+                names(&window),
+                names(&all)[first..first + 7],
+                "{sort:?} {from}"
+            );
+            assert_eq!((window.from as usize, window.total), (first, 52));
+        }
         let behind = sort.rank(&all.locks[9]);
-        let next = view(sort, 5).of(&board, Some(&behind));
+        let next = view(sort, 5).of(&board, Some(&behind), NOW);
         assert_eq!(names(&next), names(&all)[10..15], "{sort:?}");
         assert_eq!((next.total, next.rest), (52, 42));
     }
-    let first = view(Sort::Attention, 3).of(&board, None);
+    let first = view(Sort::Attention, 3).of(&board, None, NOW);
     assert_eq!(names(&first), ["lock:050", "lock:051", "lock:000"]);
 }
 
@@ -82,7 +96,7 @@ fn the_counts_are_those_of_all_states_whichever_is_shown() {
     let board = board();
     let mut split = view(Sort::Key, 10);
     split.filter.verdict = Some(Verdict::Split);
-    let window = split.of(&board, None);
+    let window = split.of(&board, None, NOW);
     assert_eq!((names(&window).len(), window.total), (1, 1));
     let counts = window.counts;
     assert_eq!((counts.all, counts.attention, counts.possible), (52, 2, 1));
@@ -93,12 +107,12 @@ fn the_counts_are_those_of_all_states_whichever_is_shown() {
     let mut even = view(Sort::Key, 10);
     even.filter.group = Some("even".into());
     even.filter.attention = true;
-    let window = even.of(&board, None);
+    let window = even.of(&board, None, NOW);
     assert_eq!((window.total, window.counts.all), (1, 26));
 
     let mut possible = view(Sort::Key, 10);
     possible.filter.confidence = Some(Confidence::Possible);
-    let window = possible.of(&board, None);
+    let window = possible.of(&board, None, NOW);
     assert_eq!(names(&window), ["lock:052"]);
     assert_eq!((window.total, window.counts.all), (1, 52));
 }

@@ -333,6 +333,7 @@ impl TryFrom<FaultShape> for Fault {
                 retry_after_ms: shape.retry_after_ms.unwrap_or(1_000),
             },
             "audit-unavailable" => Self::AuditUnavailable { detail },
+            "state-unavailable" => Self::StateUnavailable { detail },
             "wrong-type" => Self::WrongType {
                 detail,
                 nodes: nodes(shape.nodes)?,

@@ -102,6 +102,7 @@ fn lock() -> Lock {
             per_minute: Some(6.5),
             every_ms: Some(9_000),
             jitter_ms: Some(40),
+            recent_ms: vec![9_000, 8_960],
             margin_ms: Some(20_000),
             smallest_margin_ms: Some(19_000),
             missed_beats: 1,

@@ -1,5 +1,7 @@
 //! The web files that the binary carries: read from disk in development builds, from the binary in release builds.
 
+use std::sync::LazyLock;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use rust_embed::{Embed, EmbeddedFile};
@@ -9,6 +11,21 @@ use rust_embed::{Embed, EmbeddedFile};
 #[folder = "target/site"]
 #[allow_missing = true]
 struct Site;
+
+/// Which build of the pages' program this is: another one after an upgrade.
+pub fn build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(|| {
+        let program = Site::get("pkg/lockkeeper.wasm");
+        let hash = program.map_or([0; 32], |file| file.metadata.sha256_hash());
+        let hash: String = hash
+            .iter()
+            .take(6)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!("{}+{hash}", env!("CARGO_PKG_VERSION"))
+    });
+    &BUILD
+}
 
 /// Whether there is a file at this path.
 pub fn has(path: &str) -> bool {

@@ -17,6 +17,8 @@ pub mod index;
 pub mod locking;
 pub mod nodes;
 pub mod operations;
+mod reload;
+pub mod shared;
 pub mod state;
 mod telemetry;
 mod threads;
@@ -30,7 +32,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use leptos::config::LeptosOptions;
@@ -39,7 +42,6 @@ use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate_route_list};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::{Service as _, ServiceBuilder};
@@ -47,16 +49,18 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
+use crate::domain::Language;
 use crate::ui::{App, shell};
 use access::Access;
 use api::limits::Limits;
 use audit::Audit;
 use clock::Clock;
-use config::{AccessConfig, Config};
+use config::Config;
 use index::Index;
-use nodes::Group;
 use operations::Operations;
 use operations::idempotency::Repeats;
+use reload::Running;
+use shared::Shared;
 use state::{AppState, Handles};
 use threads::{ActsThread, Door};
 use webhooks::Webhooks;
@@ -75,27 +79,34 @@ pub async fn serve(
         limits,
         audit,
         groups,
+        state: shared,
         access,
         webhooks,
-        access_later,
+        later,
         ..
     } = config;
-    let audit = Audit::new(&audit, clock.clone());
-    match audit.path() {
-        Some(path) => tracing::info!(file = %path.display(), "acts are written to the audit"),
+    let shared = shared.map(Shared::new);
+    let audit = Audit::new(&audit, shared.as_ref(), clock.clone());
+    match audit.place() {
+        Some(place) => tracing::info!(file = place, "acts are written to the audit"),
         None => tracing::warn!("the audit is off: nobody will know who did what"),
     }
-    let access = Access::new(&access, clock.clone(), audit.clone());
+    let access = Access::new(&access, shared.as_ref(), clock.clone(), audit.clone());
     let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
-    let groups: Vec<Arc<Group>> = groups
-        .into_iter()
-        .map(|group| Group::start_acting_on(acts.handle(), group, clock.clone(), stop.clone()))
-        .collect();
-    let index = Index::start(&groups, clock.clone(), &stop, &tasks);
+    let running = Running::start(
+        groups,
+        acts.handle().clone(),
+        clock.clone(),
+        stop.clone(),
+        tasks.clone(),
+    );
+    let groups = running.groups();
+    let index = Index::quiet(&groups, clock.clone(), &stop, &tasks);
+    running.watch(&index);
     let webhooks = Webhooks::new(webhooks);
     webhooks.start(&index, &clock, &stop, &tasks);
-    let operations = Arc::new(Operations::new(groups, index, audit).telling(webhooks));
+    let operations = Arc::new(Operations::new(groups, index, audit.clone()).telling(webhooks));
     let (left, over) = (Arc::clone(&operations), stop.clone());
     tasks.spawn(async move {
         over.run_until_cancelled(left.close_what_was_left()).await;
@@ -104,16 +115,14 @@ pub async fn serve(
         leptos: leptos_options(),
         operations,
         access,
-        repeats: Repeats::new(limits.remembered_answers),
-        limits: Arc::new(Limits::new(limits.clone())),
+        repeats: Repeats::new(limits.remembered_answers, shared.clone()),
+        limits: Arc::new(Limits::new(limits.clone(), shared)),
         stop: stop.clone(),
     };
     let state = AppState::from(handles);
-    if let Some(later) = access_later {
-        tasks.spawn(
-            stop.clone()
-                .run_until_cancelled_owned(let_in_later(state.clone(), later)),
-        );
+    if let Some(later) = later {
+        let following = running.follow(state.clone(), later);
+        tasks.spawn(stop.clone().run_until_cancelled_owned(following));
     }
     let door = Door::new(state.clone(), router(state.clone()), Handle::current());
     let answered = ServiceBuilder::new()
@@ -124,7 +133,8 @@ pub async fn serve(
         });
     let service = ServiceBuilder::new()
         .layer(CatchPanicLayer::new())
-        .service_fn(move |request: Request| {
+        .service_fn(move |mut request: Request| {
+            state.access.see_where_from(&mut request);
             let is_https = state.access.is_https(request.headers());
             let answering = answered.clone().call(request);
             async move {
@@ -154,25 +164,23 @@ pub async fn serve(
     tasks.close();
     // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
     let _late = tokio::time::timeout(GRACE, tasks.wait()).await;
+    audit.settle().await;
     Ok(())
 }
 
-/// Takes over who may come in, whenever that was read again.
-async fn let_in_later(state: AppState, mut later: watch::Receiver<AccessConfig>) {
-    while later.changed().await.is_ok() {
-        let config = later.borrow_and_update().clone();
-        state.access.replace(&config).await;
-    }
-}
-
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
-static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route_list(App));
+static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {
+    let mut pages = generate_route_list(App);
+    // What is not there is answered as such.
+    pages.retain(|page| cfg!(debug_assertions) || page.path() != "/kit");
+    pages
+});
 
 /// Every route: API, pages, files.
 fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
-        .leptos_routes_with_context(&state, PAGES.clone(), say_what_a_page_may, move || {
+        .leptos_routes_with_context(&state, PAGES.clone(), before_painting, move || {
             shell(options.clone())
         })
         .fallback(file_or_page)
@@ -182,6 +190,26 @@ fn router(state: AppState) -> Router {
         .merge(console)
         .layer(from_fn_with_state(state.clone(), api::metrics::timed))
         .with_state(state)
+}
+
+/// What a page is painted with, beside what it shows.
+fn before_painting() {
+    say_what_a_page_may();
+    speak_as_asked();
+}
+
+/// Has the page speak the language of the request.
+fn speak_as_asked() {
+    if let Some(asked) = use_context::<Parts>() {
+        let text = |name| {
+            let value = asked.headers.get(name);
+            value.and_then(|value: &HeaderValue| value.to_str().ok())
+        };
+        provide_context(Language::asked_for(
+            text(header::COOKIE).unwrap_or_default(),
+            text(header::ACCEPT_LANGUAGE).unwrap_or_default(),
+        ));
+    }
 }
 
 /// Has the browser told what a page may do; the answer of a server function is no page.
@@ -205,7 +233,7 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
     let render = leptos_axum::render_app_to_stream_with_context(
         move || {
             provide_context(context.clone());
-            say_what_a_page_may();
+            before_painting();
         },
         move || shell(options.clone()),
     );

@@ -8,6 +8,7 @@ use lockkeeper::server::config::GroupConfig;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
+use crate::support::busy::Busy;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::{Person, TestConsole};
 use crate::support::redis_nodes::{RedisNode, TestGroup};
@@ -97,7 +98,9 @@ async fn locks_on_every_primary_are_listed_taken_extended_and_released() {
 #[tokio::test]
 async fn a_failover_is_followed_within_five_seconds_with_locks_held_elsewhere_all_the_while() {
     let mut cluster = RedisCluster::start_with_replicas().await;
-    let (_console, person) = console(&cluster, 3).await;
+    let (console, person) = console(&cluster, 3).await;
+    let busy = Busy::at(&person);
+    busy.takes(20).await;
     let lost = "lock:a";
     let home = cluster.home(lost).await;
     let mut other = (0..).map(|n| format!("lock:other:{n}"));
@@ -166,12 +169,16 @@ async fn a_failover_is_followed_within_five_seconds_with_locks_held_elsewhere_al
     })
     .await;
     assert_eq!(lock(&person, &other).await.unwrap()["verdict"], "held");
+    busy.takes(20).await;
+    let acts = busy.was_written_down(&console).await;
+    println!("{acts} acts, each with its line");
 }
 
 #[tokio::test]
 async fn a_server_that_joins_and_takes_over_slots_is_watched_too() {
     let mut cluster = RedisCluster::start().await;
-    let (_console, person) = console(&cluster, 3).await;
+    let (console, person) = console(&cluster, 3).await;
+    let busy = Busy::at(&person);
     let name = "lock:new-home";
     let from = cluster.home(name).await;
     let mut client = cluster.client_of(name).await;
@@ -207,6 +214,8 @@ async fn a_server_that_joins_and_takes_over_slots_is_watched_too() {
     )
     .await;
     assert_eq!(lock(&person, name).await.unwrap()["verdict"], "held");
+    busy.takes(20).await;
+    busy.was_written_down(&console).await;
 }
 
 #[tokio::test]

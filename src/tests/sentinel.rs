@@ -1,14 +1,12 @@
 //! Groups behind sentinels: the primary is followed wherever it goes, with locks held all the while.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lockkeeper::domain::NodeState;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
-use tokio_util::task::AbortOnDropHandle;
 
+use crate::support::busy::Busy;
 use crate::support::console::{Person, TestConsole};
 use crate::support::redis_nodes::TestGroup;
 use crate::support::sentinels::Watched;
@@ -25,29 +23,6 @@ async fn node(person: &Person) -> Value {
     person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
 }
 
-/// Somebody who takes and releases one lock after the other for as long as this is kept; how many so far. Each has a name of its
-/// own: one whose release is lost with the old primary stays held for its lease, as it should, and would pass for a slow recovery.
-fn busy(person: &Person) -> (AbortOnDropHandle<()>, Arc<AtomicU64>) {
-    let (person, taken) = (person.clone(), Arc::new(AtomicU64::new(0)));
-    let count = Arc::clone(&taken);
-    let working = tokio::spawn(async move {
-        for n in 0_u64.. {
-            let name = format!("busy{n}");
-            let wanted = json!({"ttl_ms": 10_000});
-            let won = person.post(&path(&name, "acquire"), wanted).await;
-            if won.status == 201 {
-                count.fetch_add(1, Ordering::Relaxed);
-                let token = json!({"token": won.json()["token"]});
-                person.post(&path(&name, "release"), token).await;
-            } else {
-                assert!([409, 503].contains(&won.status), "{}", won.text);
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        }
-    });
-    (AbortOnDropHandle::new(working), taken)
-}
-
 #[tokio::test]
 async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
     let mut watched = Watched::start().await;
@@ -59,11 +34,8 @@ async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
         (kept.status == 201).then_some(kept)
     })
     .await;
-    let (_working, taken) = busy(&person);
-    eventually_is("locks are taken", async || {
-        taken.load(Ordering::Relaxed) > 20
-    })
-    .await;
+    let busy = Busy::at(&person);
+    busy.takes(20).await;
 
     let before = watched.servers[0].port();
     // What the replicas have not got yet is lost with the primary.
@@ -78,11 +50,8 @@ async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
     })
     .await;
     watched.primary_other_than(before).await;
-    let (well_again, so_far) = (Instant::now(), taken.load(Ordering::Relaxed));
-    eventually_is("locks are taken again", async || {
-        taken.load(Ordering::Relaxed) > so_far
-    })
-    .await;
+    let well_again = Instant::now();
+    busy.takes(1).await;
     let took = well_again.elapsed();
     assert!(took < RECOVERS_WITHIN, "{took:?}");
     println!("locks were taken again {took:?} after the new primary took writes");
@@ -106,6 +75,8 @@ async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
     .await;
     assert_eq!(lock["owner"]["fingerprint"], kept.json()["fingerprint"]);
     assert_eq!(lock["verdict"], "held");
+    let acts = busy.was_written_down(&console).await;
+    println!("{acts} acts, each with its line");
 }
 
 #[tokio::test]

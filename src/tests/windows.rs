@@ -71,6 +71,74 @@ async fn a_window_is_the_first_locks_of_a_list_and_how_many_there_are() {
 }
 
 #[tokio::test]
+async fn a_window_begins_where_it_is_asked_to_and_a_short_list_shows_its_end() {
+    let nodes = RedisNodes::start(1).await;
+    let console = console(&nodes).await;
+    let person = console.person();
+    for (query, from, shown) in [
+        ("from=10", 10, ["lock:10", "lock:11", "lock:12"]),
+        ("from=1000", 27, ["lock:27", "lock:28", "lock:29"]),
+        ("from=1&q=lock:1", 1, ["lock:11", "lock:12", "lock:13"]),
+        ("q=key:lock:?7%20-lock:17", 0, ["lock:07", "lock:27", ""]),
+    ] {
+        let path = format!("?sort=key&order=asc&limit=3&{query}");
+        let first = person.watch(&path, None).await.next().await.unwrap();
+        let shown: Vec<&str> = shown.into_iter().filter(|name| !name.is_empty()).collect();
+        assert_eq!(names(&first.data["locks"]), shown, "{query}");
+        assert_eq!(first.data["from"], from, "{query}");
+    }
+    // A lock that is followed is sent, and is no row.
+    let path = "?sort=key&order=asc&limit=3&from=5&also=jobs/lock%253A29";
+    let mut viewer = person.watch(path, None).await;
+    let first = viewer.next().await.unwrap();
+    assert_eq!(first.data["apart"][0]["key"], "lock:29");
+    // What goes before the window moves it.
+    nodes.delete(0, b"lock:00").await;
+    let sums = viewer.until(|told| told.event == "window").await;
+    assert_eq!(
+        (&sums.data["total"], &sums.data["from"]),
+        (&29.into(), &5.into())
+    );
+    assert_eq!(sums.data["left"][0]["key"], "lock:05");
+}
+
+#[tokio::test]
+async fn a_list_is_exported_whole_and_no_cell_is_a_formula() {
+    let nodes = RedisNodes::start(1).await;
+    let console = console(&nodes).await;
+    nodes
+        .set(0, b"lock:=1+1,\"x\"", b"owner-secret", Some(60_000))
+        .await;
+    let person = console.person();
+    eventually_is("it is seen", async || {
+        person.get("/api/v1/locks?limit=1").await.json()["total"] == 31
+    })
+    .await;
+    let sheet = person
+        .get("/api/v1/locks/export?as=csv&sort=key&limit=1")
+        .await
+        .text;
+    let lines: Vec<&str> = sheet.split("\r\n").collect();
+    assert_eq!(lines.len(), 1 + 31 + 1, "{sheet}");
+    assert!(lines[0].starts_with("\"group\",\"key\","));
+    assert!(lines[1].starts_with("\"jobs\",\"lock:00\","));
+    assert!(
+        lines[31].contains("\"lock:=1+1,\"\"x\"\"\""),
+        "{}",
+        lines[31]
+    );
+    let json = person
+        .get("/api/v1/locks/export?q=lock:1%20-lock:10&sort=key")
+        .await;
+    assert_eq!(names(&json.json()).len(), 9);
+    for text in [sheet, json.text] {
+        assert!(!text.contains("secret"));
+    }
+    let wrong = person.get("/api/v1/locks/export?as=xml").await;
+    assert_eq!((wrong.status, wrong.code().as_str()), (400, "bad-request"));
+}
+
+#[tokio::test]
 async fn a_lock_that_changes_all_the_time_is_told_at_most_five_times_a_second() {
     let nodes = RedisNodes::start(1).await;
     let console = console(&nodes).await;
@@ -114,6 +182,9 @@ async fn a_window_that_cannot_be_understood_is_refused() {
         "sort=colour",
         "verdict=free",
         "attention=perhaps",
+        "from=-1",
+        "from=first",
+        "q=verdict:fre",
         "also=",
         "also=jobs",
         "also=jobs/%25f",

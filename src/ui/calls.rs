@@ -9,7 +9,7 @@ use leptos::server_fn::codec::{Json, JsonEncoding};
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::{
-    Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, OwnersBy, Released, SeenHold,
+    Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, Picked, Released, SeenHold,
 };
 
 use super::wire::Told;
@@ -59,6 +59,20 @@ pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
     Told::of(&state.operations.inspect(&actor, &id).await?)
 }
 
+/// The first locks that a text finds in names, owners and fingerprints: a list of [`Found`](crate::domain::Found).
+#[server(name = FindLocks, input = Json)]
+pub async fn find(text: String) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    let text: String = text.chars().take(200).collect();
+    let view = super::query::Query::default().with_text(text).view(8);
+    let board = state.operations.board(&actor, view, Vec::new());
+    let found = board.locks.iter().map(|lock| crate::domain::Found {
+        id: lock.id.clone(),
+        verdict: lock.verdict,
+    });
+    Told::of(&found.collect::<Vec<_>>())
+}
+
 /// The [`History`](crate::domain::History) of one lock: nothing is asked of the nodes. The name is percent-encoded.
 #[server(name = AskForHistory, input = Json)]
 pub async fn history(group: String, key: String) -> Result<Told, Fault> {
@@ -68,6 +82,18 @@ pub async fn history(group: String, key: String) -> Result<Told, Fault> {
     })?;
     let id = LockId { group, key };
     Told::of(&state.operations.history(&actor, &id)?)
+}
+
+/// One lock as its nodes have it right now, tokens masked: a list of [`RawNode`](crate::domain::raw::RawNode). The name is
+/// percent-encoded.
+#[server(input = Json)]
+pub async fn raw(group: String, key: String) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
+        detail: "the lock's name is not percent-encoded".to_owned(),
+    })?;
+    let id = LockId { group, key };
+    Told::of(&state.operations.raw(&actor, &id).await?)
 }
 
 /// Who waits for whom, in all groups: [`Waits`](crate::domain::Waits).
@@ -87,18 +113,25 @@ pub async fn audit(search: String) -> Result<Told, Fault> {
     Told::of(&operations.audit(&actor, filter, 100, cursor).await?)
 }
 
-/// Who holds what, in all groups: [`Owners`](crate::domain::Owners).
+/// Who holds what, in all groups: [`Owners`](crate::domain::Owners), as the query of its page says.
 #[server(name = AskForOwners, input = Json)]
-pub async fn owners(by: OwnersBy) -> Result<Told, Fault> {
+pub async fn owners(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
-    Told::of(&state.operations.owners(&actor, None, by)?)
+    let asked = super::owners_query::parse(&search);
+    Told::of(&state.operations.owners(&actor, None, &asked)?)
 }
 
-/// What the doctor says of every group: a list of [`Checkup`](crate::domain::Checkup).
-#[server(name = AskTheDoctor, input = Json)]
-pub async fn checkups() -> Result<Told, Fault> {
+/// How the nodes were that their page shows, and what the doctor says of their groups in the language of that page:
+/// [`NodesTold`](crate::domain::NodesTold), as the query of the page says.
+#[server(name = AskAboutNodes, input = Json)]
+pub async fn nodes(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
-    Told::of(&state.operations.checkups(&actor).await)
+    let query = super::nodes_query::NodesQuery::parse(&search);
+    let (names, _) = query.shown(&state.operations.groups(&actor));
+    let mut told = state.operations.nodes_told(&actor, &names).await;
+    let worded = super::words::findings::worded;
+    told.checkups = told.checkups.into_iter().map(worded).collect();
+    Told::of(&told)
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.
@@ -170,6 +203,14 @@ pub async fn force_release(
         confirm: confirm.as_deref(),
     };
     state.operations.force_release(&actor, &id, request).await
+}
+
+/// What would come of releasing these locks by force: a list of [`Rehearsed`](crate::domain::Rehearsed), in their order.
+/// Nothing is touched on any node.
+#[server(input = Json)]
+pub async fn rehearse_releases(picked: Vec<Picked>) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.rehearse_releases(&actor, picked).await?)
 }
 
 /// Records for some seconds who tries to take which lock on one node.

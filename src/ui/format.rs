@@ -1,6 +1,7 @@
-//! Durations, ages, counts and names in words and digits. Pure: the same on server and browser.
+//! Durations, ages, counts and names in words and digits. Pure but for the language: the same on server and browser.
 
 use crate::domain::{Lease, Timestamp};
+use crate::ui::words::figures;
 
 /// What a lease looks like at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,25 +55,25 @@ pub fn clock(ms: u64) -> String {
 pub fn span(ms: u64) -> String {
     let s = ms / 1000;
     match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..10_000 if ms % 1_000 >= 100 => format!("{s}.{} s", ms % 1_000 / 100),
-        1_000..60_000 => format!("{s} s"),
-        60_000..3_600_000 if s.is_multiple_of(60) => format!("{} min", s / 60),
-        60_000..3_600_000 => format!("{} min {} s", s / 60, s % 60),
+        0..1_000 => figures::ms(ms),
+        1_000..10_000 if ms % 1_000 >= 100 => figures::tenths(s, ms % 1_000 / 100),
+        1_000..60_000 => figures::s(s),
+        60_000..3_600_000 if s.is_multiple_of(60) => figures::min(s / 60),
+        60_000..3_600_000 => figures::min_s(s / 60, s % 60),
         _ => coarse(s),
     }
 }
 
 /// How long ago, one figure: `0.2 s ago`, `12 s ago`, `3 min ago`, `2 h ago`, `4 d ago`.
 pub fn ago(moment: Timestamp, now: Timestamp) -> String {
-    let ms = now.since(moment).as_millis();
-    match ms {
-        0..10_000 => format!("{}.{} s ago", ms / 1_000, ms % 1_000 / 100),
-        10_000..120_000 => format!("{} s ago", ms / 1_000),
-        120_000..7_200_000 => format!("{} min ago", ms / 60_000),
-        7_200_000..172_800_000 => format!("{} h ago", ms / 3_600_000),
-        _ => format!("{} d ago", ms / 86_400_000),
-    }
+    let ms = u64::try_from(now.since(moment).as_millis()).unwrap_or(u64::MAX);
+    figures::ago(match ms {
+        0..10_000 => figures::tenths(ms / 1_000, ms % 1_000 / 100),
+        10_000..120_000 => figures::s(ms / 1_000),
+        120_000..7_200_000 => figures::min(ms / 60_000),
+        7_200_000..172_800_000 => figures::h(ms / 3_600_000),
+        _ => figures::d(ms / 86_400_000),
+    })
 }
 
 /// The time of day as servers write it, in UTC because that is what logs are in: `03:12:09 UTC`.
@@ -91,19 +92,13 @@ pub fn count(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
         1_000..100_000 => format!("{},{:03}", n / 1_000, n % 1_000),
-        100_000..1_000_000 => format!("{} k", n / 1_000),
-        1_000_000..100_000_000 => format!("{}.{:02} M", n / 1_000_000, n % 1_000_000 / 10_000),
-        _ => format!("{} M", n / 1_000_000),
+        _ => figures::rounded(n),
     }
 }
 
 /// A count with its noun: `1 node`, `3 nodes`.
 pub fn counted(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
+    figures::counted(n, noun)
 }
 
 /// A round trip in milliseconds: `0.38 ms`, `12 ms`.
@@ -164,19 +159,18 @@ pub fn shorten(text: &str, most: usize) -> String {
 }
 
 fn coarse(s: u64) -> String {
-    let (large, large_unit, small, small_unit) = match s {
-        0..86_400 => (s / 3_600, "h", s / 60 % 60, "min"),
-        _ => (s / 86_400, "d", s / 3_600 % 24, "h"),
-    };
-    match small {
-        0 => format!("{large} {large_unit}"),
-        _ => format!("{large} {large_unit} {small} {small_unit}"),
+    match (s / 3_600, s / 60 % 60, s / 86_400, s / 3_600 % 24) {
+        (h @ 0..24, 0, _, _) => figures::h(h),
+        (h @ 0..24, min, _, _) => figures::h_min(h, min),
+        (_, _, d, 0) => figures::d(d),
+        (_, _, d, h) => figures::d_h(d, h),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Language;
 
     #[test]
     fn a_countdown_shows_zero_only_when_it_is_over() {
@@ -240,6 +234,28 @@ mod tests {
         ] {
             assert_eq!(count(n), words);
         }
+    }
+
+    #[test]
+    fn figures_have_chinese_units() {
+        let owner = leptos::prelude::Owner::new();
+        owner.with(|| {
+            leptos::prelude::provide_context(Language::Chinese);
+            assert_eq!(span(1_250), "1.2 秒");
+            assert_eq!(span(252_000), "4 分 12 秒");
+            assert_eq!(countdown(25_920_000), "7 小时 12 分");
+            let now = Timestamp::from_millis(1_000_000_000);
+            assert_eq!(ago(now.plus_millis(-125_000), now), "2 分钟前");
+            for (n, words) in [
+                (9_412, "9,412"),
+                (412_000, "41.20 万"),
+                (1_010_000, "101 万"),
+                (250_000_000, "2.50 亿"),
+            ] {
+                assert_eq!(count(n), words);
+            }
+            assert_eq!(counted(1, "node"), "1 个节点");
+        });
     }
 
     #[test]

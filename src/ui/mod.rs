@@ -6,10 +6,16 @@ pub mod components;
 pub mod format;
 pub mod kit;
 pub mod live;
+pub mod nodes_query;
+pub mod owners_query;
 pub mod pages;
 pub mod paths;
+pub mod preferences;
 pub mod query;
+pub mod shortcuts;
+pub mod waits_query;
 pub mod wire;
+pub mod words;
 
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, Stylesheet, Title, provide_meta_context};
@@ -19,6 +25,8 @@ use leptos_router::{SsrMode, path};
 use self::components::layout::Layout;
 use self::live::Live;
 use self::pages::audit::AuditPage;
+use self::pages::help::HelpPage;
+use self::pages::kit::KitPage;
 use self::pages::lock::LockPage;
 use self::pages::locks::LocksPage;
 use self::pages::mine::MinePage;
@@ -27,12 +35,14 @@ use self::pages::not_found::NotFoundPage;
 use self::pages::owners::OwnersPage;
 use self::pages::sign_in::SignInPage;
 use self::pages::waits::WaitsPage;
+use self::shortcuts::Shortcuts;
 
 /// The document that the server sends.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
+    let language = words::language();
     view! {
         <!DOCTYPE html>
-        <html lang="en">
+        <html lang=language.tag()>
             <head>
                 <meta charset="utf-8" />
                 <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -50,11 +60,20 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
     }
 }
 
+/// Shows that the page's program has ended: whatever is on screen stays as it is from now on.
+pub fn say_that_it_is_broken() {
+    if let Some(notice) = document().get_element_by_id("broken") {
+        // Fails only where the name of the attribute is none.
+        let _infallible = notice.remove_attribute("hidden");
+    }
+}
+
 /// The console.
 #[component]
 pub fn App() -> impl IntoView {
     provide_meta_context();
     Live::provide();
+    Shortcuts::provide();
     view! {
         <Stylesheet id="lockkeeper" href="/pkg/lockkeeper.css" />
         <Title text="Lockkeeper" />
@@ -70,6 +89,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async />
                     <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
                     <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
+                    <Route path=path!("/help") view=HelpPage ssr=SsrMode::Async />
+                    <Route path=path!("/kit") view=KitPage ssr=SsrMode::Async />
                     <Route path=path!("/sign-in") view=SignInPage ssr=SsrMode::Async />
                 </FlatRoutes>
             </Layout>

@@ -21,19 +21,29 @@ pub const AUDIT_EXPORT: &str = "/api/v1/audit/export";
 /// The locks acquired from here.
 pub const MINE: &str = "/mine";
 
+/// What the words mean, and what can be asked. The server's page, loaded whole.
+pub const HELP: &str = "/help";
+/// What programs can ask.
+pub const API_DOCS: &str = "/api/docs";
+
 /// Where people sign in; forms are sent there.
 pub const SIGN_IN: &str = "/sign-in";
 /// Where the form to sign out is sent.
 pub const SIGN_OUT: &str = "/sign-out";
+/// Where the choice of a language is sent.
+pub const LANGUAGE: &str = "/language";
 
 /// Where people sign in who want to go on to this page.
 pub fn sign_in(pathname: &str, search: &str) -> String {
-    let search = search.trim_start_matches('?');
-    let next = match search {
+    format!("{SIGN_IN}?next={}", segment(&here(pathname, search)))
+}
+
+/// A page as one address.
+pub fn here(pathname: &str, search: &str) -> String {
+    match search.trim_start_matches('?') {
         "" => pathname.to_owned(),
         search => format!("{pathname}?{search}"),
-    };
-    format!("{SIGN_IN}?next={}", segment(&next))
+    }
 }
 
 /// The locks whose owner, name or fingerprint contains this.
@@ -53,18 +63,26 @@ pub fn lock(id: &LockId) -> String {
     }
 }
 
-/// The address in the API where a lock is released by force.
-pub fn force_release(id: &LockId) -> String {
+/// The address of a lock in the API; what is done to it follows after another slash.
+pub fn api_lock(id: &LockId) -> String {
     format!(
-        "/api/v1/groups/{}/locks/{}/force-release",
+        "/api/v1/groups/{}/locks/{}",
         segment(&id.group),
         id.key.encoded()
     )
 }
 
-/// The stream of changes of the first so many locks of a list, and of these locks wherever they stand.
-pub fn events<'a>(query: &Query, rows: usize, also: impl Iterator<Item = &'a LockId>) -> String {
+/// The stream of changes of so many locks of a list, from this row on, and of these locks wherever they stand.
+pub fn events<'a>(
+    query: &Query,
+    from: usize,
+    rows: usize,
+    also: impl Iterator<Item = &'a LockId>,
+) -> String {
     let mut path = format!("/api/v1/events?limit={rows}");
+    if from > 0 {
+        path.push_str(&format!("&from={from}"));
+    }
     for (name, value) in query.asked() {
         path.push_str(&format!("&{name}={}", segment(&value)));
     }
@@ -74,6 +92,15 @@ pub fn events<'a>(query: &Query, rows: usize, also: impl Iterator<Item = &'a Loc
     also.retain(|lock| lock.len() <= LONGEST_FOLLOWED);
     if !also.is_empty() {
         path.push_str(&format!("&also={}", segment(&also.join(","))));
+    }
+    path
+}
+
+/// Every lock of a list as a file: `csv` or `json`.
+pub fn locks_export(query: &Query, kind: &str) -> String {
+    let mut path = format!("/api/v1/locks/export?as={kind}");
+    for (name, value) in query.asked() {
+        path.push_str(&format!("&{name}={}", segment(&value)));
     }
     path
 }

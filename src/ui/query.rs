@@ -1,7 +1,7 @@
 //! What the table shows and in which order, as the URL says it: search, filter, group, sort.
 
 use crate::domain::listing::{Filter, Order, Sort};
-use crate::domain::{Confidence, Flag, Lock, LockKey, Sight, Verdict, View};
+use crate::domain::{Confidence, Flag, Lock, LockKey, Search, SearchError, Sight, Verdict, View};
 
 use super::paths;
 
@@ -19,30 +19,6 @@ pub enum Only {
     Flag(Flag),
     /// Those that may be locks and may be anything; no other tile lets them through.
     Possible,
-}
-
-impl Only {
-    /// Whether this lock is let through.
-    pub fn admits(self, lock: &Lock) -> bool {
-        match self {
-            Self::Everything => true,
-            Self::Attention => lock.needs_attention(),
-            Self::Verdict(verdict) => lock.verdict == verdict,
-            Self::Flag(flag) => lock.has(flag),
-            Self::Possible => lock.confidence == Confidence::Possible,
-        }
-    }
-
-    /// The words on the tile.
-    pub fn words(self) -> String {
-        match self {
-            Self::Everything => "All".to_owned(),
-            Self::Attention => "Needs attention".to_owned(),
-            Self::Verdict(verdict) => capital(verdict.slug()),
-            Self::Flag(flag) => capital(&flag.slug().replace('-', " ")),
-            Self::Possible => "Possible locks".to_owned(),
-        }
-    }
 }
 
 /// The state of the table, all of it from the URL.
@@ -169,6 +145,15 @@ impl Query {
         }
     }
 
+    /// The same in this order, the usual way round.
+    pub fn by_sort(&self, sort: Sort) -> Self {
+        Self {
+            sort,
+            order: None,
+            ..self.clone()
+        }
+    }
+
     /// The same with every filter taken off; the order stays.
     pub fn unfiltered(&self) -> Self {
         Self {
@@ -184,7 +169,10 @@ impl Query {
             ("sort", self.sort.slug().to_owned()),
             ("order", self.order().slug().to_owned()),
         ];
-        asked.extend(self.text_filter().map(|text| ("q", text)));
+        let search = Search::understood(&self.text);
+        if !search.is_empty() {
+            asked.push(("q", search.to_string()));
+        }
         asked.extend(self.group.clone().map(|group| ("group", group)));
         asked.extend(match self.only {
             Only::Everything => None,
@@ -196,7 +184,13 @@ impl Query {
         asked
     }
 
-    /// The same as the board is asked for it: so many rows at most.
+    /// What the search box asks for.
+    pub fn search(&self) -> Result<Search, SearchError> {
+        self.text.parse()
+    }
+
+    /// The same as the board is asked for it: so many rows at most. A term that cannot be understood narrows nothing; the page
+    /// says what is wrong with it.
     pub fn view(&self, rows: usize) -> View {
         let mut filter = self.filter();
         match self.only {
@@ -209,6 +203,7 @@ impl Query {
             filter,
             sort: self.sort,
             order: self.order(),
+            from: 0,
             limit: rows,
         }
     }
@@ -220,7 +215,7 @@ impl Query {
 
     /// Whether anything is filtered out at all.
     pub fn is_filtered(&self) -> bool {
-        self.text_filter().is_some() || self.group.is_some() || self.only != Only::Everything
+        !self.text.trim().is_empty() || self.group.is_some() || self.only != Only::Everything
     }
 
     /// What group and search let through, whatever tile is pressed: what the tiles count. Possible locks stand apart.
@@ -228,35 +223,19 @@ impl Query {
         Filter {
             sight: Sight::Everything,
             group: self.group.clone(),
-            text: self.text_filter(),
+            search: Search::understood(&self.text),
             confidence: (self.only == Only::Possible).then_some(Confidence::Possible),
             ..Filter::default()
         }
     }
 
-    fn text_filter(&self) -> Option<String> {
-        Some(self.text.trim())
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    }
-
-    /// The locks that the table shows, in its order.
-    pub fn pick<'a>(&self, locks: impl Iterator<Item = &'a Lock>) -> Vec<&'a Lock> {
-        let filter = self.filter();
-        let wanted = locks.filter(|lock| self.only.admits(lock) && filter.matches(lock));
-        let mut ranked: Vec<_> = wanted.map(|lock| (self.sort.rank(lock), lock)).collect();
+    /// These locks, which the server has picked, in the order of the table.
+    pub fn in_order<'a>(&self, locks: impl Iterator<Item = &'a Lock>) -> Vec<&'a Lock> {
+        let mut ranked: Vec<_> = locks.map(|lock| (self.sort.rank(lock), lock)).collect();
         let order = self.order();
         ranked.sort_unstable_by(|(a, _), (b, _)| order.compare(a, b));
         ranked.into_iter().map(|(_, lock)| lock).collect()
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next();
-    first
-        .map(|first| first.to_uppercase().chain(chars).collect())
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -40,8 +40,9 @@ fn lock(key: &str, owner: &str, held_ms: i64, lease_ms: i64) -> Lock {
 }
 
 fn order(search: &str, locks: Vec<Lock>) -> Vec<String> {
-    let shown = Query::parse(search);
-    let shown = shown.pick(locks.iter());
+    let query = Query::parse(search);
+    let filter = query.view(10).filter;
+    let shown = query.in_order(locks.iter().filter(|lock| filter.matches(lock, NOW)));
     shown
         .iter()
         .map(|lock| lock.key().text().into_owned())
@@ -82,6 +83,13 @@ fn a_search_finds_names_owners_and_fingerprints() {
     assert_eq!(order("q=api-3", three()), ["lock:a"]);
     assert_eq!(order("q=d3c19a&sort=key", three()).len(), 3);
     assert_eq!(order("q=nothing", three()), [""; 0]);
+    assert_eq!(order("q=held>1m", three()), ["lock:b"]);
+    assert_eq!(order("q=lease%3Anone", three()), ["lock:c"]);
+    assert_eq!(
+        order("q=verdict%3Afre&group=orders", three()).len(),
+        3,
+        "nothing is lost"
+    );
     assert_eq!(order("group=elsewhere", three()), [""; 0]);
     assert_eq!(order("flag=no-expiry", three()), ["lock:c"]);
     assert_eq!(order("show=attention", three()), ["lock:c"]);

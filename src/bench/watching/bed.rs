@@ -63,6 +63,25 @@ impl Server {
         Ok(Console { kept, address })
     }
 
+    /// A console that watches it and lets this many in.
+    pub async fn crowded_console(
+        &self,
+        programs: &Programs,
+        many: u32,
+    ) -> Result<Console, Failure> {
+        let file = self.folder.path().join("crowded.toml");
+        let port = self.port;
+        let config = format!(
+            "[limits]\nconnections = {many}\nrequests = {many}\nstreams = {many}\nstreams_per_client = {many}\n\
+             [[group]]\nname = \"default\"\nkind = \"standalone\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n"
+        );
+        std::fs::write(&file, config)?;
+        let folder = self.folder.path().join("crowded");
+        let arguments = vec!["--config".to_owned(), file.display().to_string()];
+        let (kept, address) = console_with(&programs.console, folder, arguments).await?;
+        Ok(Console { kept, address })
+    }
+
     /// Ends it and waits until it is gone.
     pub async fn end(self) {
         self.kept.end().await;
@@ -135,6 +154,11 @@ pub struct Console {
 }
 
 impl Console {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// What it answers.
     pub async fn get(&self, path: &str) -> Result<serde_json::Value, Failure> {
         let mut stream = self.ask(path).await?;

@@ -22,6 +22,11 @@ impl Latencies {
         self.at(0.99)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn at(&self, share: f64) -> f64 {
         let place = (self.0.len() as f64 * share) as usize;
         let time = self.0.get(place.min(self.0.len().saturating_sub(1)));

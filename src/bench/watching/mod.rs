@@ -1,6 +1,7 @@
 //! What watching costs, and how soon and how much of it is seen: promises about the console as an observer.
 
 mod bed;
+mod crowd;
 mod discovery;
 mod lag;
 mod latencies;
@@ -24,6 +25,8 @@ pub enum Section {
     Lag,
     /// A hundred thousand locks and many viewers.
     Size,
+    /// Thousands of viewers, and thousands who mean no good.
+    Viewers,
 }
 
 /// How much is measured.
@@ -37,6 +40,8 @@ struct Extent {
     many_locks: u32,
     /// Seconds of each measurement.
     seconds: u32,
+    /// Seconds for which thousands watch.
+    crowd_seconds: u32,
 }
 
 /// Measures, says what came of it, and holds it against what was promised.
@@ -44,6 +49,7 @@ pub async fn measure(
     programs: &Programs,
     wanted: &[Section],
     is_quick: bool,
+    crowd_seconds: Option<u32>,
 ) -> Result<Vec<Budget>, Failure> {
     let extent = if is_quick {
         Extent {
@@ -51,6 +57,7 @@ pub async fn measure(
             locks: 10_000,
             many_locks: 20_000,
             seconds: 2,
+            crowd_seconds: crowd_seconds.unwrap_or(10),
         }
     } else {
         Extent {
@@ -58,6 +65,7 @@ pub async fn measure(
             locks: 10_000,
             many_locks: 100_000,
             seconds: 15,
+            crowd_seconds: crowd_seconds.unwrap_or(60),
         }
     };
     let mut budgets = Vec::new();
@@ -71,6 +79,7 @@ pub async fn measure(
             Section::Steady => steady::measure(programs, extent).await?,
             Section::Lag => lag::measure(programs, extent).await?,
             Section::Size => size::measure(programs, extent).await?,
+            Section::Viewers => crowd::measure(programs, extent).await?,
         });
     }
     super::say("");

@@ -6,6 +6,7 @@
 mod release;
 mod table;
 
+pub use release::Harm;
 pub use table::Format;
 
 /// What a row of the table says about a format.

@@ -32,6 +32,38 @@ const REUSED: [Format; 20] = [
     Format::N8n,
 ];
 
+/// What harm a release does that is not the point of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// The owner's process ends.
+    StopsTheOwner,
+    /// The same work runs a second time.
+    RunsTwice,
+    /// What is released may be another owner's by now.
+    NamesNobody,
+    /// Two lead at once for a while.
+    TwoLeaders,
+    /// Nobody needs to be working on it, and it may be asked for again.
+    AskedTwice,
+}
+
+impl Harm {
+    /// In a sentence without its full stop.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::StopsTheOwner => "A release ends the process that holds it",
+            Self::RunsTwice => {
+                "A release lets the same work run a second time while the first may go on"
+            }
+            Self::NamesNobody => "Nothing in it names an owner: it may be another one's by now",
+            Self::TwoLeaders => "A release may give the others two leaders for a while",
+            Self::AskedTwice => {
+                "It keeps something from being asked for twice, and nobody needs to be working on it"
+            }
+        }
+    }
+}
+
 impl Format {
     /// Why nobody can release it for its owner; nothing where that can be done.
     pub fn why_not_releasable(self) -> Option<&'static str> {
@@ -58,20 +90,23 @@ impl Format {
 
     /// What harm a release does that is not the point of it: whoever asks for one is asked again, everywhere.
     pub fn harm(self) -> Option<&'static str> {
+        self.harm_done().map(Harm::words)
+    }
+
+    /// The same, for those who word it otherwise.
+    pub fn harm_done(self) -> Option<Harm> {
         let library = self.library();
         let has = |hazard| library.hazards.contains(&hazard);
         if has(Hazard::StopsTheOwner) {
-            Some("A release ends the process that holds it")
+            Some(Harm::StopsTheOwner)
         } else if has(Hazard::RunsTwice) {
-            Some("A release lets the same work run a second time while the first may go on")
+            Some(Harm::RunsTwice)
         } else if library.recipe == Recipe::Field {
-            Some("Nothing in it names an owner: it may be another one's by now")
+            Some(Harm::NamesNobody)
         } else {
             match library.meaning {
-                Meaning::Leader => Some("A release may give the others two leaders for a while"),
-                Meaning::Once => Some(
-                    "It keeps something from being asked for twice, and nobody needs to be working on it",
-                ),
+                Meaning::Leader => Some(Harm::TwoLeaders),
+                Meaning::Once => Some(Harm::AskedTwice),
                 Meaning::Lock | Meaning::Job => None,
             }
         }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::RequestId;
+use super::secret::SecretDigest;
 use super::sessions::SessionKey;
 use crate::domain::role::Role;
 use crate::domain::{Fault, Place, Rights, Verb};
@@ -15,6 +16,8 @@ pub struct Actor {
     session: Option<SessionKey>,
     address: Option<IpAddr>,
     request: Option<RequestId>,
+    is_confirmed: bool,
+    secret: Option<SecretDigest>,
 }
 
 /// Who somebody is, for all of their requests.
@@ -67,6 +70,8 @@ impl Actor {
             session: None,
             address: None,
             request: None,
+            is_confirmed: true,
+            secret: None,
         }
     }
 
@@ -91,9 +96,18 @@ impl Actor {
         }))
     }
 
-    /// The same, in this session of their browser.
-    pub fn in_session(self, session: SessionKey) -> Self {
+    /// The same, with something that only they have: what is kept for them is sealed with it.
+    pub fn having(self, secret: SecretDigest) -> Self {
         Self {
+            secret: Some(secret),
+            ..self
+        }
+    }
+
+    /// The same, in this session of their browser. Where nobody can be asked whether it goes on, they may only look.
+    pub fn in_session(self, session: SessionKey, is_confirmed: bool) -> Self {
+        Self {
+            is_confirmed,
             session: Some(session),
             ..self
         }
@@ -153,8 +167,20 @@ impl Actor {
         self.request.as_ref()
     }
 
+    /// What only they have, if there is something.
+    pub fn secret(&self) -> Option<&SecretDigest> {
+        self.secret.as_ref()
+    }
+
     /// Whether they may do that there, or the refusal.
     pub fn may(&self, verb: Verb, place: Place<'_>) -> Result<(), Fault> {
+        if !self.is_confirmed && !matches!(verb, Verb::See | Verb::ReadAudit) {
+            return Err(Fault::StateUnavailable {
+                detail: "nobody can tell whether your session still goes on, for what the consoles share cannot be reached: \
+                         you can look, and not act"
+                    .to_owned(),
+            });
+        }
         Ok(self.rights().may(verb, place)?)
     }
 }

@@ -31,7 +31,8 @@ fn is_plain_host(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost") || name.parse::<Ipv4Addr>().is_ok()
 }
 
-/// Whether a proxy says that the browser reached it over `https`. Believing it harms nobody but who says it.
+/// Whether a proxy says that the browser reached it over `https`. Where proxies are listed, others' word was taken out before;
+/// where none are, believing it harms nobody but who says it.
 pub fn is_https(headers: &HeaderMap) -> bool {
     let said = headers.get("x-forwarded-proto");
     said.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))

@@ -1,7 +1,9 @@
 //! Access: the one place where a request becomes a person or a program with rights.
 
 mod actor;
+mod attempts;
 mod cookie;
+pub mod forwarded;
 mod host;
 pub mod password;
 mod people;
@@ -11,25 +13,30 @@ mod sessions;
 mod throttle;
 pub mod tokens;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use axum::extract::ConnectInfo;
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 
 pub use actor::{Actor, Via, Who};
+pub use forwarded::Origin;
 pub use request_id::RequestId;
 
+use self::attempts::Attempts;
+use self::forwarded::Proxies;
 use self::password::Passwords;
 use self::people::People;
+pub use self::secret::SecretDigest;
 use self::sessions::Sessions;
-use self::throttle::Throttle;
 use self::tokens::Tokens;
 use super::audit::{Asked, Audit, By, End};
 use super::clock::Clock;
 use super::config::AccessConfig;
+use super::shared::Shared;
+use crate::domain::role::Role;
 use crate::domain::{ActKind, Came, Fault, Me};
 
 /// Who may come in, and who is in.
@@ -40,8 +47,10 @@ pub struct Access {
     /// Of those who need not, also others than this machine's own are let in.
     to_anyone: bool,
     https: Option<bool>,
+    /// Why what the configuration says now does not hold.
+    trouble: RwLock<Option<String>>,
     sessions: Sessions,
-    throttle: Throttle,
+    attempts: Attempts,
     passwords: Passwords,
 }
 
@@ -49,6 +58,7 @@ pub struct Access {
 struct Known {
     /// Nobody: nobody needs to sign in.
     is_open: bool,
+    proxies: Proxies,
     people: People,
     tokens: Tokens,
 }
@@ -57,6 +67,7 @@ impl Known {
     fn of(config: &AccessConfig) -> Self {
         Self {
             is_open: config.is_open(),
+            proxies: Proxies::new(&config.proxies),
             people: People::of(config),
             tokens: Tokens::of(&config.tokens),
         }
@@ -64,17 +75,18 @@ impl Known {
 }
 
 impl Access {
-    /// As the configuration says.
-    pub fn new(config: &AccessConfig, clock: Clock, audit: Audit) -> Self {
+    /// As the configuration says; with `shared`, together with all consoles that share it.
+    pub fn new(config: &AccessConfig, shared: Option<&Shared>, clock: Clock, audit: Audit) -> Self {
         Self {
             clock,
             audit,
             known: RwLock::new(Arc::new(Known::of(config))),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
+            trouble: RwLock::default(),
             passwords: Passwords::default(),
-            sessions: Sessions::new(config.sessions),
-            throttle: Throttle::default(),
+            sessions: Sessions::new(config.sessions, shared),
+            attempts: Attempts::new(shared),
         }
     }
 
@@ -84,15 +96,36 @@ impl Access {
     }
 
     /// Takes over whom the configuration names by now. Who signed in with a password that is another one by now is out.
-    pub async fn replace(&self, config: &AccessConfig) {
-        let later = Arc::new(Known::of(config));
-        let before = std::mem::replace(
-            &mut *self.known.write().unwrap_or_else(PoisonError::into_inner),
-            Arc::clone(&later),
-        );
-        for name in before.people.signed_out_by(&later.people) {
-            self.sessions.end_all_of(name).await;
-        }
+    pub fn replace(&self, config: &AccessConfig) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Known::of(config));
+    }
+
+    /// The configuration was read again, and what it says does not hold for this reason; or it does.
+    pub fn note_trouble(&self, trouble: Option<String>) {
+        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    /// Whether what the configuration says now does not hold.
+    pub fn has_trouble(&self) -> bool {
+        self.trouble().is_some()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.read();
+        trouble.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Told to those who look after the console.
+    fn trouble_for(&self, actor: &Actor) -> Option<String> {
+        let is_theirs =
+            actor.rights().role == Role::Admin && (*actor.via() != Via::Local || !self.to_anyone);
+        self.trouble().filter(|_| is_theirs)
+    }
+
+    /// Notes where a request comes from, and takes out of its headers what only a proxy may say, where none is listed that says
+    /// it. To be done before anything else is.
+    pub fn see_where_from(&self, request: &mut Request) {
+        self.known().proxies.see(request);
     }
 
     fn known(&self) -> Arc<Known> {
@@ -105,14 +138,11 @@ impl Access {
         self.https.unwrap_or_else(|| host::is_https(headers))
     }
 
-    /// Who sent a request with these headers, from this address.
+    /// Who sent a request with these headers, from there.
     ///
     /// What a program brings counts first: it is never the browser's doing, so whoever sends a token means it.
-    pub async fn admit(
-        &self,
-        headers: &HeaderMap,
-        address: Option<IpAddr>,
-    ) -> Result<Actor, Fault> {
+    pub async fn admit(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Fault> {
+        let address = origin.caller;
         let known = self.known();
         if known.is_open {
             if !self.to_anyone && !host::is_plain(headers) {
@@ -128,9 +158,10 @@ impl Access {
                 why: "the `Authorization` header is not `Bearer` and an API token".to_owned(),
             })?;
             let who = known.tokens.admit(token, self.clock.now())?;
-            return Ok(Actor::new(who).calling_from(address));
+            let secret = SecretDigest::of(&format!("seal {token}"));
+            return Ok(Actor::new(who).having(secret).calling_from(address));
         }
-        if let Some(who) = known.people.vouched_for(headers, address) {
+        if let Some(who) = known.people.vouched_for(headers, origin.peer) {
             return Ok(Actor::new(who?).calling_from(address));
         }
         let Some(secret) = cookie::read(headers, self.is_https(headers)) else {
@@ -141,10 +172,13 @@ impl Access {
         let over = || Fault::SignInRequired {
             why: "the session has ended".to_owned(),
         };
-        let session = self.sessions.load(secret, self.clock.now()).await;
-        let (key, user) = session.ok_or_else(over)?;
-        let who = known.people.signed_in(&user).ok_or_else(over)?;
-        Ok(Actor::new(who).in_session(key).calling_from(address))
+        let session = self.sessions.load(secret, self.clock.now()).await?;
+        let session = session.ok_or_else(over)?;
+        let signed_in = known.people.signed_in(&session.user, session.key.stamp());
+        let actor = Actor::new(signed_in.ok_or_else(over)?);
+        Ok(actor
+            .in_session(session.key, session.is_confirmed)
+            .calling_from(address))
     }
 
     /// Who sent this request.
@@ -152,8 +186,8 @@ impl Access {
         match request.extensions.get::<Actor>() {
             Some(known) => Ok(known.clone()),
             None => {
-                let address = address_in(&request.extensions);
-                let actor = self.admit(&request.headers, address).await?;
+                let origin = Origin::of(&request.extensions);
+                let actor = self.admit(&request.headers, origin).await?;
                 Ok(match request.extensions.get::<RequestId>() {
                     Some(id) => actor.in_request(id.clone()),
                     None => actor,
@@ -172,7 +206,9 @@ impl Access {
             return false;
         }
         let who = match actor.via() {
-            Via::Browser => known.people.signed_in(actor.name()),
+            Via::Browser => actor
+                .session()
+                .and_then(|session| known.people.signed_in(actor.name(), session.stamp())),
             Via::Token { id } => known.tokens.named(id, now),
             Via::Proxy => known.people.named(actor.name()),
             Via::CommandLine | Via::Local => return true,
@@ -192,6 +228,7 @@ impl Access {
             name: actor.name().to_owned(),
             came,
             rights: actor.rights().clone(),
+            config_trouble: self.trouble_for(actor),
         }
     }
 
@@ -203,7 +240,7 @@ impl Access {
         headers: &HeaderMap,
         address: Option<IpAddr>,
     ) -> Result<HeaderValue, Fault> {
-        let attempt = self.throttle.begin(name, address, self.clock.now())?;
+        let attempt = self.attempts.begin(name, address, self.clock.now()).await?;
         let known = self.known();
         let hash = known.people.password_of(name);
         let stand_in = known.people.any_password();
@@ -219,10 +256,13 @@ impl Access {
                 .refused(&asked(ActKind::SignIn, who, address), &fault);
             return Err(fault);
         }
-        attempt.succeeded();
+        attempt.succeeded().await?;
         let is_https = self.is_https(headers);
         self.end_session_of(headers).await;
-        let secret = self.sessions.create(name, self.clock.now()).await;
+        let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
+            detail: "somebody without a password signed in with one".to_owned(),
+        })?;
+        let secret = self.sessions.create(name, stamp, self.clock.now()).await?;
         tracing::info!(user = ?name, ?address, "signed in");
         self.audit
             .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));
@@ -246,9 +286,13 @@ impl Access {
 
     async fn end_session_of(&self, headers: &HeaderMap) -> Option<String> {
         let secret = cookie::read(headers, self.is_https(headers))?;
-        let (key, user) = self.sessions.load(secret, self.clock.now()).await?;
-        self.sessions.end(&key).await;
-        Some(user)
+        let Ok(session) = self.sessions.load(secret, self.clock.now()).await else {
+            self.sessions.end_unseen(secret).await;
+            return None;
+        };
+        let session = session?;
+        self.sessions.end(&session.user, &session.key).await;
+        Some(session.user)
     }
 }
 
@@ -271,6 +315,5 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 
 /// The address that a request with these extensions comes from; nothing for a router that is called in memory.
 pub fn address_in(extensions: &Extensions) -> Option<IpAddr> {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map(|peer| peer.0.ip().to_canonical())
+    Origin::of(extensions).caller
 }

@@ -8,6 +8,7 @@ use argon2::password_hash::phc::PasswordHash;
 use axum::http::HeaderMap;
 
 use super::actor::{Via, Who};
+use super::sessions::Stamp;
 use crate::domain::{Fault, Rights};
 use crate::server::config::AccessConfig;
 use crate::server::config::access::{ProxyConfig, UserConfig};
@@ -20,6 +21,7 @@ pub struct People {
 
 struct Person {
     password: Option<PasswordHash>,
+    stamp: Option<Stamp>,
     signed_in: Arc<Who>,
     vouched_for: Arc<Who>,
 }
@@ -33,6 +35,7 @@ fn person(user: &UserConfig) -> Person {
         })
     };
     Person {
+        stamp: user.password.as_ref().map(|hash| Stamp::of(&hash.0)),
         password: user.password.as_ref().map(|hash| hash.0.clone()),
         signed_in: who(Via::Browser),
         vouched_for: who(Via::Proxy),
@@ -56,6 +59,11 @@ impl People {
         self.known.get(name)?.password.as_ref()
     }
 
+    /// What somebody's password is known by, in their sessions.
+    pub fn stamp_of(&self, name: &str) -> Option<Stamp> {
+        self.known.get(name)?.stamp
+    }
+
     /// Somebody's hash: what passwords of nobody are checked against.
     pub fn any_password(&self) -> Option<&PasswordHash> {
         // By name, so that it is the same one each time the console starts.
@@ -64,11 +72,10 @@ impl People {
         first.and_then(|(_, one)| one.password.as_ref())
     }
 
-    /// Somebody who signed in.
-    pub fn signed_in(&self, name: &str) -> Option<Arc<Who>> {
+    /// Somebody who signed in with the password of this stamp: with another one by now, they are out.
+    pub fn signed_in(&self, name: &str, stamp: Stamp) -> Option<Arc<Who>> {
         let known = self.known.get(name)?;
-        known.password.as_ref()?;
-        Some(Arc::clone(&known.signed_in))
+        (known.stamp? == stamp).then(|| Arc::clone(&known.signed_in))
     }
 
     /// Whom the proxy names, if it is the proxy that calls and it names somebody.
@@ -117,11 +124,5 @@ impl People {
             })),
             (None, None) => None,
         }
-    }
-
-    /// Those who have another password in `later`, or none: what they signed in with is worth nothing there.
-    pub fn signed_out_by<'a>(&'a self, later: &'a Self) -> impl Iterator<Item = &'a str> {
-        let changed = |name: &&String| self.password_of(name) != later.password_of(name);
-        self.known.keys().filter(changed).map(String::as_str)
     }
 }

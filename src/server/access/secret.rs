@@ -18,6 +18,16 @@ impl SecretDigest {
         Self(bytes)
     }
 
+    /// In hex, to find it by.
+    pub fn digits(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The digest itself.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Whether both are of the same secret. How long that takes tells nothing.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()

@@ -12,14 +12,14 @@ use std::time::Duration;
 use crate::domain::{Fault, Timestamp};
 
 /// So many attempts on one account are free.
-const FREE_FOR_ACCOUNT: u32 = 5;
+pub const FREE_FOR_ACCOUNT: u32 = 5;
 /// So many attempts of one address are free: many people may share it.
-const FREE_FOR_ADDRESS: u32 = 20;
+pub const FREE_FOR_ADDRESS: u32 = 20;
 /// The longest that anybody has to wait for the next attempt. It bounds what somebody can do to an account who only knows its
 /// name.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// After so long without an attempt, all is forgotten.
-const FORGOTTEN: Duration = Duration::from_mins(15);
+pub const FORGOTTEN: Duration = Duration::from_mins(15);
 /// So many places for accounts, and as many for addresses.
 const PLACES: usize = 4096;
 
@@ -109,10 +109,7 @@ impl Throttle {
         let address = places.addresses[attempt.address].wait(FREE_FOR_ADDRESS, now);
         let wait = account.max(address);
         if !wait.is_zero() {
-            return Err(Fault::TooMany {
-                detail: "too many attempts to sign in failed".to_owned(),
-                retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
-            });
+            return Err(too_many(wait));
         }
         places.accounts[attempt.account].attempted(now);
         places.addresses[attempt.address].attempted(now);
@@ -141,8 +138,16 @@ impl Attempt<'_> {
     }
 }
 
+/// The refusal of an attempt that comes too soon.
+pub fn too_many(wait: Duration) -> Fault {
+    Fault::TooMany {
+        detail: "too many attempts to sign in failed".to_owned(),
+        retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
+    }
+}
+
 /// Of IPv6 the first 64 bits, for a host may choose the others.
-fn network(address: IpAddr) -> u128 {
+pub fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits() >> 64 << 64,

@@ -1,12 +1,12 @@
 //! What the API takes on at once. Where every request passes, counting is one atomic number.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::middleware::Next;
@@ -18,8 +18,10 @@ use governor::{Quota, RateLimiter};
 use super::places::{Crowd, Full, Place, Places, Seat};
 use super::problem::ApiError;
 use crate::domain::Fault;
+use crate::server::access::address_in;
 use crate::server::config::LimitsConfig;
 use crate::server::operations::LONGEST_KEY;
+use crate::server::shared::Shared;
 
 /// The longest address that is read: the longest key with every byte escaped, and room for the rest. Far longer ones are
 /// refused by the HTTP library itself, without a body.
@@ -49,9 +51,8 @@ impl Client {
 
     /// The client that a request with these extensions comes from.
     pub fn in_extensions(extensions: &Extensions) -> Self {
-        let peer = extensions.get::<ConnectInfo<SocketAddr>>();
         // Without a connection (a router that is called in memory) all are one.
-        Self::of(peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| peer.0.ip()))
+        Self::of(address_in(extensions).unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)))
     }
 }
 
@@ -81,12 +82,13 @@ pub struct Limits {
     waiting: Arc<Crowd>,
     streams: Arc<Crowd>,
     pace: Option<Pace>,
+    shared: Option<Shared>,
     until_clearing: AtomicU32,
 }
 
 impl Limits {
-    /// Nobody is here yet.
-    pub fn new(config: LimitsConfig) -> Self {
+    /// Nobody is here yet. With `shared`, the pace of a client is that of all consoles together.
+    pub fn new(config: LimitsConfig, shared: Option<Shared>) -> Self {
         let per_second = config.requests_per_second.and_then(NonZeroU32::new);
         Self {
             requests: Arc::new(Places::new(config.requests)),
@@ -94,6 +96,7 @@ impl Limits {
             streams: Arc::new(Crowd::new(config.streams, config.streams_per_client)),
             pace: per_second.map(|n| RateLimiter::hashmap(Quota::per_second(n))),
             until_clearing: AtomicU32::new(CLEARING),
+            shared,
             config,
         }
     }
@@ -157,16 +160,48 @@ impl Limits {
     }
 
     /// Stands before every route of the API: what may not begin is refused here. It is counted until the place is dropped.
-    pub fn admit(&self, client: Client, request: &Request) -> Result<Place, ApiError> {
-        self.check_head(request)?;
-        self.check_pace(client)?;
-        Ok(self.begin()?)
+    pub fn admit<'a>(
+        &'a self,
+        client: Client,
+        request: &Request,
+    ) -> impl Future<Output = Result<Place, ApiError>> + use<'a> {
+        // A request is not to be held while others are asked.
+        let head = self.check_head(request);
+        async move {
+            head?;
+            self.check_pace(client)?;
+            let place = self.begin()?;
+            self.check_pace_of_all(client).await?;
+            Ok(place)
+        }
     }
 
     fn begin(&self) -> Result<Place, Fault> {
         Places::take(&self.requests).ok_or_else(|| {
             self.too_many("requests", self.config.requests, "requests are in progress")
         })
+    }
+
+    /// The same pace for all consoles together. Where nobody can be asked, each has its own.
+    async fn check_pace_of_all(&self, client: Client) -> Result<(), Fault> {
+        let (Some(shared), Some(per_second)) = (&self.shared, self.config.requests_per_second)
+        else {
+            return Ok(());
+        };
+        match shared.pace(&client.to_string(), per_second).await {
+            Ok(Duration::ZERO) | Err(_) => Ok(()),
+            Ok(wait) => Err(self.too_soon(client, wait)),
+        }
+    }
+
+    fn too_soon(&self, client: Client, wait: Duration) -> Fault {
+        Fault::TooMany {
+            detail: format!(
+                "the limit `requests_per_second` is reached: {client} may send {}",
+                self.config.requests_per_second.unwrap_or_default()
+            ),
+            retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
+        }
     }
 
     fn check_pace(&self, client: Client) -> Result<(), Fault> {
@@ -178,14 +213,10 @@ impl Limits {
             pace.retain_recent();
         }
         pace.check_key(&client).map_err(|too_soon| {
-            let wait = too_soon.wait_time_from(DefaultClock::default().now());
-            Fault::TooMany {
-                detail: format!(
-                    "the limit `requests_per_second` is reached: {client} may send {}",
-                    self.config.requests_per_second.unwrap_or_default()
-                ),
-                retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
-            }
+            self.too_soon(
+                client,
+                too_soon.wait_time_from(DefaultClock::default().now()),
+            )
         })
     }
 
@@ -225,7 +256,7 @@ pub async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let _until_it_is_answered = limits.admit(client, &request)?;
+    let _until_it_is_answered = limits.admit(client, &request).await?;
     Ok(next.run(request).await)
 }
 
@@ -249,10 +280,13 @@ mod tests {
 
     #[test]
     fn every_client_has_a_pace_of_its_own() {
-        let limits = Limits::new(LimitsConfig {
-            requests_per_second: Some(2),
-            ..LimitsConfig::default()
-        });
+        let limits = Limits::new(
+            LimitsConfig {
+                requests_per_second: Some(2),
+                ..LimitsConfig::default()
+            },
+            None,
+        );
         let (one, other) = (client("10.0.0.1"), client("10.0.0.2"));
         let ends: Vec<_> = (0..3).map(|_| limits.check_pace(one)).collect();
         assert_eq!((&ends[0], &ends[1]), (&Ok(()), &Ok(())));

@@ -17,6 +17,7 @@ pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoRe
     let now = Now {
         groups: &groups,
         index: state.operations.index(),
+        checkups: &state.operations.last_checkups(&groups),
         kept: state.operations.kept_locks(),
         taken: &state.limits.taken(),
     };

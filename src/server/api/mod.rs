@@ -1,6 +1,7 @@
 //! The JSON door: routes, the OpenAPI document, and what every answer carries.
 
 pub mod extract;
+mod language;
 pub mod limits;
 pub mod metrics;
 mod places;
@@ -97,7 +98,8 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .layer(from_fn_with_state(state.clone(), admitted));
     let signing_in = Router::new()
         .route(sign_in::PATH, post(sign_in::sign_in))
-        .route(sign_in::OUT, post(sign_in::sign_out));
+        .route(sign_in::OUT, post(sign_in::sign_out))
+        .route(language::PATH, post(language::choose));
     let limits = Arc::clone(&state.limits);
     let api = api
         .merge(signing_in)
@@ -135,6 +137,7 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::groups::groups))
         .routes(routes!(v1::findings::findings))
         .routes(routes!(v1::locks::locks))
+        .routes(routes!(v1::locks_export::export))
         .routes(routes!(v1::locks::lock))
         .routes(routes!(v1::samples::monitor_sample))
         .routes(routes!(v1::locks::history))
@@ -164,5 +167,10 @@ async fn readyz(State(state): State<AppState>) -> impl IntoResponse {
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    (status, Json(serde_json::json!({ "ready": ready })))
+    let mut told = serde_json::json!({ "ready": ready });
+    if state.access.has_trouble() {
+        // What is wrong with it, those are told who may know.
+        told["configuration"] = "as it was before: the file has a mistake".into();
+    }
+    (status, Json(told))
 }

@@ -94,6 +94,7 @@ impl ApiError {
                 Fault::Unreachable { .. }
                 | Fault::NoQuorum { .. }
                 | Fault::AuditUnavailable { .. }
+                | Fault::StateUnavailable { .. }
                 | Fault::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
                 Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
                 Fault::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,

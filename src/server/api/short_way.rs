@@ -71,7 +71,7 @@ impl Act {
 
     async fn answer_in_time(self, request: Request, state: AppState) -> Response {
         let client = Client::in_extensions(request.extensions());
-        let _until_it_is_answered = match state.limits.admit(client, &request) {
+        let _until_it_is_answered = match state.limits.admit(client, &request).await {
             Ok(place) => place,
             Err(refused) => return refused.into_response(),
         };

@@ -62,6 +62,7 @@ pub async fn sign_in(
     match signing_in {
         Ok(cookie) => Ok((with_cookie(cookie), Redirect::to(next)).into_response()),
         Err(Fault::SignInRequired { .. }) => back(&[("why", "wrong".to_owned())]),
+        Err(Fault::StateUnavailable { .. }) => back(&[("why", "state".to_owned())]),
         Err(Fault::TooMany { retry_after_ms, .. }) => back(&[
             ("why", "later".to_owned()),
             ("seconds", retry_after_ms.div_ceil(1000).to_string()),
@@ -81,12 +82,14 @@ pub async fn sign_out(
     Ok((with_cookie(cookie), Redirect::to(PATH)).into_response())
 }
 
-fn with_cookie(cookie: HeaderValue) -> AppendHeaders<[(header::HeaderName, HeaderValue); 1]> {
+pub(super) fn with_cookie(
+    cookie: HeaderValue,
+) -> AppendHeaders<[(header::HeaderName, HeaderValue); 1]> {
     AppendHeaders([(header::SET_COOKIE, cookie)])
 }
 
 /// A form, read whole and in time.
-async fn read<T: DeserializeOwned>(
+pub(super) async fn read<T: DeserializeOwned>(
     state: &AppState,
     request: Request,
 ) -> Result<(HeaderMap, T), ApiError> {
@@ -110,14 +113,21 @@ pub fn page(next: &str, says: &[(&str, String)]) -> String {
 
 /// Where somebody may be sent: a path of this console, and no other place in disguise.
 fn own_path(next: &str) -> &str {
-    let is_ours = next.starts_with('/')
-        && !next.starts_with("//")
-        && next
+    let is_signing = next.starts_with(PATH) || next.starts_with(OUT);
+    if is_here(next) && !is_signing {
+        next
+    } else {
+        "/"
+    }
+}
+
+/// Whether this is a path of this console, and no other place in disguise.
+pub(super) fn is_here(path: &str) -> bool {
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && path
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
-        && !next.starts_with(PATH)
-        && !next.starts_with(OUT);
-    if is_ours { next } else { "/" }
 }
 
 #[cfg(test)]

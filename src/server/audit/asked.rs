@@ -146,6 +146,7 @@ impl End {
             | Fault::Forbidden { .. }
             | Fault::UnknownGroup { .. }
             | Fault::AuditUnavailable { .. }
+            | Fault::StateUnavailable { .. }
             | Fault::TooMany { .. } => (ActEnd::Refused, [].as_slice(), [].as_slice()),
             Fault::Held { nodes, .. }
             | Fault::NotHeld { nodes }

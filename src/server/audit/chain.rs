@@ -149,6 +149,8 @@ fn hash(text: &[u8]) -> Hash {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn lines(bodies: &[&str]) -> (Vec<u8>, Head) {
@@ -191,6 +193,28 @@ mod tests {
         let (text, _) = lines(&[r#"{"act":"release"}"#]);
         for length in 0..text.len() - 1 {
             assert_eq!(read(&text[..length]), Err(Flaw::Torn), "{length} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_changed_in_a_line_shows(at in any::<proptest::sample::Index>(), to in any::<u8>(), body in "[a-z\":,é]{1,30}") {
+            let (text, _) = lines(&[&format!("{{{body}}}")]);
+            let line = text.strip_suffix(b"\n").unwrap();
+            prop_assert!(read(line).is_ok());
+            let mut changed = line.to_vec();
+            let at = at.index(changed.len());
+            changed[at] = to;
+            prop_assert_eq!(read(&changed).is_ok(), changed == line);
+            let _ = (front(&changed), number(&changed), parts(&changed));
+        }
+
+        #[test]
+        fn whatever_a_line_is_it_has_parts_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..400), body in "\\PC{0,200}") {
+            let almost = [NUMBER, body.as_bytes(), PREVIOUS, &[b'0'; 64], b"\"", HASH, &[b'0'; 64], END].concat();
+            for line in [&bytes, &almost] {
+                let _ = (read(line).is_ok(), parts(line), number(line), front(line));
+            }
         }
     }
 }

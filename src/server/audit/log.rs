@@ -21,6 +21,8 @@ const MOST_LATE: usize = 10_000;
 
 /// So long everything else here may wait for a line to be written; others need a hundredth of it for theirs.
 const A_MOMENT: Duration = Duration::from_millis(2);
+/// So long nobody looks again who else writes.
+const A_LOOK: Duration = Duration::from_millis(50);
 
 /// Why a line was not written.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +37,12 @@ pub enum Trouble {
 pub struct Log {
     volumes: Volumes,
     largest: u64,
-    /// Locked while we write.
+    /// Locked while we write, and beyond that where nobody else is there.
     lock: Option<File>,
+    /// It is locked now, and nobody else was there when it was.
+    is_kept: bool,
+    /// When we last looked whether somebody else is there, and whether we were alone.
+    company: Option<(Instant, bool)>,
     /// Locked while we live.
     alive: Option<File>,
     run: String,
@@ -74,6 +80,8 @@ impl Log {
             volumes,
             largest,
             lock: None,
+            is_kept: false,
+            company: None,
             alive: None,
             run,
             tail: None,
@@ -153,6 +161,16 @@ impl Log {
         &self.open
     }
 
+    /// Lets others write who came meanwhile. Called soon after each line, so that they wait no longer than that.
+    pub fn let_go(&mut self) {
+        if std::mem::take(&mut self.is_kept)
+            && let Some(lock) = &self.lock
+            && lock.unlock().is_err()
+        {
+            self.lock = None;
+        }
+    }
+
     /// What was written since the last time.
     pub fn unsynced(&mut self) -> Unsynced {
         let is_another = !self.filled.is_empty();
@@ -168,6 +186,7 @@ impl Log {
 
     /// Takes our mark away: nothing of ours is open any more.
     pub fn leave(&mut self) {
+        self.let_go();
         if self.late.is_empty() && self.open.is_empty() && self.alive.take().is_some() {
             // Whoever looks for programs that were killed takes it away, if we cannot.
             let _left_there = fs::remove_file(self.volumes.run(&self.run));
@@ -192,12 +211,16 @@ impl Log {
         Ok(())
     }
 
-    /// Does it while nobody else writes.
+    /// Does it while nobody else writes. To lock the file and to look at it for each line is a third of what an act costs here,
+    /// so the lock is kept where no other program has left its mark, until [`let_go`](Self::let_go).
     fn with_the_lock(
         &mut self,
         write: impl FnOnce(&mut Self) -> io::Result<()>,
     ) -> Result<(), Trouble> {
         let done = self.opened().and_then(|()| {
+            if self.is_kept {
+                return write(self).map(Some);
+            }
             let lock = self.lock.as_ref().expect("it was opened");
             match lock.try_lock() {
                 Ok(()) => {}
@@ -205,7 +228,10 @@ impl Log {
                 Err(TryLockError::Error(why)) => return Err(why),
             }
             let done = self.catch_up().and_then(|()| write(self));
-            if let Some(lock) = &self.lock {
+            self.is_kept = done.is_ok() && self.is_alone();
+            if !self.is_kept
+                && let Some(lock) = &self.lock
+            {
                 lock.unlock()?;
             }
             done.map(Some)
@@ -216,10 +242,24 @@ impl Log {
             Err(why) => {
                 // Whatever it was, the next one looks afresh.
                 self.lock = None;
+                self.is_kept = false;
                 let path = self.volumes.current().display();
                 Err(Trouble::Broken(format!("{path}: {why}")))
             }
         }
+    }
+
+    /// Whether no other program has left its mark. Each leaves it before it writes for the first time.
+    fn is_alone(&mut self) -> bool {
+        if let Some((at, alone)) = self.company
+            && at.elapsed() < A_LOOK
+        {
+            return alone;
+        }
+        let runs = self.volumes.all_runs();
+        let alone = runs.is_ok_and(|runs| runs.iter().all(|run| *run == self.run));
+        self.company = Some((Instant::now(), alone));
+        alone
     }
 
     /// Opens what is to be locked, and leaves our mark.

@@ -2,7 +2,7 @@
 //!
 //! Lines in a file, each with the hash of the one before (`chain`); several programs may write to one file (`log`). What a
 //! killed program had written is there; what a crashed machine had written is there but for the last 100 ms, and all of what
-//! takes a lock from somebody else is (`syncing`).
+//! takes a lock from somebody else is (`syncing`). Or the same lines in a stream that several consoles share (`stream`).
 
 mod asked;
 mod backwards;
@@ -11,13 +11,13 @@ mod line;
 mod log;
 mod runs;
 mod search;
+pub mod stream;
 mod syncing;
 mod tail;
 mod unended;
 mod verify;
 mod volumes;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
@@ -31,7 +31,9 @@ pub use verify::{Finding, Verified, verify};
 use crate::domain::{ActKind, Audited, Fault, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::AuditConfig;
+use crate::server::shared::Shared;
 use log::{Log, Promise, Trouble};
+use stream::Ledger;
 use syncing::Shelf;
 use volumes::Volumes;
 
@@ -40,9 +42,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// Where acts are written down. Cheap to clone.
 #[derive(Clone)]
-pub struct Audit(Option<Arc<Book>>);
+pub struct Audit(Kind);
 
-/// An audit that is on.
+#[derive(Clone)]
+enum Kind {
+    Off,
+    File(Arc<Book>),
+    Stream(Arc<Ledger>),
+}
+
+/// An audit in files.
 struct Book {
     me: Weak<Book>,
     shelf: Arc<Shelf>,
@@ -63,22 +72,35 @@ pub struct OpenAct<'a> {
 }
 
 /// Where the beginning of an act was written.
-struct Written {
-    book: Arc<Book>,
-    id: String,
-    promise: Promise,
+enum Written {
+    File {
+        book: Arc<Book>,
+        id: String,
+        promise: Promise,
+    },
+    Stream {
+        ledger: Arc<Ledger>,
+        id: String,
+        act: u64,
+    },
 }
 
 impl Audit {
     /// As the configuration says. Nothing is opened before there is something to write.
-    pub fn new(config: &AuditConfig, clock: Clock) -> Self {
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, where it is shared.
+    pub fn new(config: &AuditConfig, shared: Option<&Shared>, clock: Clock) -> Self {
+        if let Some(shared) = shared.filter(|_| config.on && config.is_shared) {
+            return Self(Kind::Stream(Ledger::new(config, shared.clone(), clock)));
+        }
         let Some(path) = config.path() else {
             return Self::off();
         };
         let volumes = Volumes::at(path);
         let run = runs::new();
         let log = Log::new(volumes.clone(), run.clone(), config.largest);
-        Self(Some(Arc::new_cyclic(|me| Book {
+        Self(Kind::File(Arc::new_cyclic(|me| Book {
             me: Weak::clone(me),
             shelf: Shelf::new(log, volumes, config.keep),
             is_lenient: config.is_lenient,
@@ -91,28 +113,61 @@ impl Audit {
 
     /// Nothing is written down.
     pub fn off() -> Self {
-        Self(None)
+        Self(Kind::Off)
     }
 
-    /// The file that is written.
-    pub fn path(&self) -> Option<PathBuf> {
-        let book = self.0.as_ref()?;
-        Some(book.shelf.volumes.current().to_owned())
+    /// Where it is written: a file, or a stream.
+    pub fn place(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Off => None,
+            Kind::File(book) => Some(book.shelf.volumes.current().display().to_string()),
+            Kind::Stream(ledger) => {
+                let shared = &ledger.shared;
+                Some(format!("{} {}", shared.address(), shared.stream_name()))
+            }
+        }
+    }
+
+    /// Before the program ends: waits a moment for what is still to be written.
+    pub async fn settle(&self) {
+        if let Kind::Stream(ledger) = &self.0 {
+            ledger.settle().await;
+        }
+    }
+
+    fn book(&self) -> Option<&Arc<Book>> {
+        match &self.0 {
+            Kind::File(book) => Some(book),
+            Kind::Off | Kind::Stream(_) => None,
+        }
     }
 
     /// Before an act: writes that it begins, or refuses it. What is done to somebody else's lock is on disk when this returns.
     pub async fn begin<'a>(&self, asked: Asked<'a>) -> Result<OpenAct<'a>, Fault> {
-        let Some(book) = &self.0 else {
-            return Ok(OpenAct::unwritten(asked));
+        let (is_lenient, began_at, begun) = match &self.0 {
+            Kind::Off => return Ok(OpenAct::unwritten(asked)),
+            Kind::File(book) => {
+                let at = book.clock.now();
+                (book.is_lenient, at, book.begin(&asked, at).await)
+            }
+            Kind::Stream(ledger) => {
+                let at = ledger.clock.now();
+                let begun = ledger.begin(&asked, at).await;
+                let written = begun.map(|(act, id)| Written::Stream {
+                    ledger: Arc::clone(ledger),
+                    id,
+                    act,
+                });
+                (ledger.is_lenient, at, written)
+            }
         };
-        let began_at = book.clock.now();
-        match book.begin(&asked, began_at).await {
+        match begun {
             Ok(written) => Ok(OpenAct {
                 written: Some(written),
                 asked,
                 began_at,
             }),
-            Err(why) if book.is_lenient && asked.act != ActKind::ForceRelease => {
+            Err(why) if is_lenient && asked.act != ActKind::ForceRelease => {
                 tracing::debug!(act = asked.act.slug(), "not in the audit: {why}");
                 Ok(OpenAct::unwritten(asked))
             }
@@ -127,7 +182,10 @@ impl Audit {
 
     /// Writes something that was over as soon as it began.
     pub fn tell(&self, asked: &Asked<'_>, end: &End) {
-        if let Some(book) = &self.0 {
+        if let Kind::Stream(ledger) = &self.0 {
+            return ledger.tell(asked, end);
+        }
+        if let Some(book) = self.book() {
             let now = book.clock.now();
             let (_, id) = book.next_id();
             let body = line::end(&id, asked, now, end, now);
@@ -138,7 +196,7 @@ impl Audit {
 
     /// Writes how an act of a program that is no more ended, as far as that can be told.
     fn close(&self, act: &Audited, end: &End) {
-        if let Some(book) = &self.0 {
+        if let Some(book) = self.book() {
             let asked = Asked::again(act);
             let body = line::end(&act.id, &asked, act.began_at, end, book.clock.now());
             let told = book.log().tell(body);
@@ -171,7 +229,7 @@ impl Book {
                 Err(trouble) => return Err(self.trouble(trouble)),
             }
         };
-        let written = Written {
+        let written = Written::File {
             book: self.me.upgrade().expect("it is borrowed"),
             id,
             promise,
@@ -230,9 +288,14 @@ impl Drop for Book {
 
 impl Written {
     fn end(&self, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
-        let body = line::end(&self.id, asked, began_at, end, self.book.clock.now());
-        let ended = self.book.log().end(&self.promise, body);
-        self.book.told(ended);
+        match self {
+            Self::File { book, id, promise } => {
+                let body = line::end(id, asked, began_at, end, book.clock.now());
+                let ended = book.log().end(promise, body);
+                book.told(ended);
+            }
+            Self::Stream { ledger, id, act } => ledger.end(*act, id, asked, began_at, end),
+        }
     }
 }
 

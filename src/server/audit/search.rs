@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::backwards::Backwards;
 use super::runs;
-use super::{Audit, Book, chain};
+use super::{Audit, Book, Kind, chain};
 use crate::domain::role::Sight;
 use crate::domain::{ActEnd, AuditFilter, AuditPage, Audited, Fault};
 
 /// How long one search goes on.
-const LONGEST: Duration = Duration::from_secs(2);
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
 /// So many ends are remembered while what only began is looked for.
 const MOST_ENDS: usize = 100_000;
 
@@ -31,15 +31,33 @@ pub struct Search {
     pub cursor: Option<String>,
 }
 
-/// A search that goes on.
-struct Looking<'a> {
-    book: &'a Book,
+impl Search {
+    /// The number that a page goes back from.
+    fn before(&self) -> Result<Option<u64>, Fault> {
+        let read = |text: &String| {
+            text.parse().map_err(|_| Fault::BadRequest {
+                detail: "`cursor` is not one that was handed out here".into(),
+            })
+        };
+        self.cursor.as_ref().map(read).transpose()
+    }
+}
+
+/// Takes out of lines that come the latest first what is looked for.
+pub(super) struct Sieve<'a> {
     search: &'a Search,
-    /// The number of the last line that was looked at.
-    lowest: Option<u64>,
     /// The acts whose ends were seen; nothing where a cursor was given, for their ends may be beyond it.
     ended: Option<HashSet<String>>,
-    found: Vec<Audited>,
+    /// What was found.
+    pub found: Vec<Audited>,
+}
+
+/// A search in files that goes on.
+struct Looking<'a> {
+    book: &'a Book,
+    sieve: Sieve<'a>,
+    /// The number of the last line that was looked at.
+    lowest: Option<u64>,
     stop_at: Instant,
 }
 
@@ -52,16 +70,14 @@ enum Step {
 impl Audit {
     /// Searches, on a thread of its own.
     pub async fn search(&self, search: Search) -> Result<AuditPage, Fault> {
-        let Some(book) = self.0.clone() else {
+        let before = search.before()?;
+        if let Kind::Stream(ledger) = &self.0 {
+            return Ok(ledger.search(&search, before).await?);
+        }
+        let Some(book) = self.book().cloned() else {
             return Err(Fault::Forbidden {
                 why: "nothing is written down: the audit is off in the configuration".to_owned(),
             });
-        };
-        let before = match &search.cursor {
-            Some(text) => Some(text.parse::<u64>().map_err(|_| Fault::BadRequest {
-                detail: "`cursor` is not one that was handed out here".into(),
-            })?),
-            None => None,
         };
         let looked = tokio::task::spawn_blocking(move || look(&book, &search, before)).await;
         match looked {
@@ -79,10 +95,8 @@ impl Audit {
 fn look(book: &Arc<Book>, search: &Search, before: Option<u64>) -> io::Result<AuditPage> {
     let mut looking = Looking {
         book,
-        search,
+        sieve: Sieve::new(search, before.is_none()),
         lowest: before,
-        ended: before.is_none().then(HashSet::new),
-        found: Vec::new(),
         stop_at: Instant::now() + LONGEST,
     };
     let mut end = Step::On;
@@ -94,7 +108,7 @@ fn look(book: &Arc<Book>, search: &Search, before: Option<u64>) -> io::Result<Au
     }
     let cursor = looking.lowest.map(|number| number.to_string());
     Ok(AuditPage {
-        acts: looking.found,
+        acts: looking.sieve.found,
         next_cursor: cursor.filter(|_| !matches!(end, Step::On)),
         is_cut: matches!(end, Step::OutOfTime),
         read_at: book.clock.now(),
@@ -123,27 +137,56 @@ impl Looking<'_> {
                 continue;
             }
             self.lowest = Some(number);
-            self.read(line, is_end, id);
-            if self.found.len() >= self.search.limit {
+            let book = self.book;
+            let (is_ours, is_going_on) = (
+                |id: &str| is_ours(book, id),
+                |id: &str| is_going_on(book, id),
+            );
+            self.sieve.read(line, is_end, id, &is_ours, &is_going_on);
+            if self.sieve.is_full() {
                 return Ok(Step::Full);
             }
         }
         Ok(Step::On)
     }
+}
 
-    fn read(&mut self, line: &[u8], is_end: bool, id: &str) {
+impl<'a> Sieve<'a> {
+    /// Nothing was found yet; whether it begins at the end of the audit.
+    pub fn new(search: &'a Search, is_from_the_end: bool) -> Self {
+        Self {
+            search,
+            ended: is_from_the_end.then(HashSet::new),
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether a page is full.
+    pub fn is_full(&self) -> bool {
+        self.found.len() >= self.search.limit
+    }
+
+    /// Looks at a line; of what only began, it is asked whether we do it, and whether anybody does.
+    pub fn read(
+        &mut self,
+        line: &[u8],
+        is_end: bool,
+        id: &str,
+        is_ours: &dyn Fn(&str) -> bool,
+        is_going_on: &dyn Fn(&str) -> bool,
+    ) {
         if is_end {
             if let Some(ended) = self.ended.as_mut().filter(|ended| ended.len() < MOST_ENDS) {
                 ended.insert(id.to_owned());
             }
-        } else if !self.only_began(id) {
+        } else if !self.only_began(id, is_ours) {
             return;
         }
         // A line that was changed may not be one any more: `verify` tells.
         let Ok(mut act) = serde_json::from_slice::<Audited>(line) else {
             return;
         };
-        if !is_end && !self.is_going_on(id) {
+        if !is_end && !is_going_on(id) {
             act.end = ActEnd::Unknown;
             act.detail = Some("the program that did it was killed".to_owned());
         }
@@ -157,24 +200,22 @@ impl Looking<'_> {
     }
 
     /// Whether no end of this act was written.
-    fn only_began(&self, id: &str) -> bool {
+    fn only_began(&self, id: &str, is_ours: &dyn Fn(&str) -> bool) -> bool {
         match &self.ended {
             Some(ended) if ended.len() < MOST_ENDS => !ended.contains(id),
             // Its end may stand where was not looked: but not of an act that we know to be going on.
-            Some(_) | None => self.is_ours(id),
+            Some(_) | None => is_ours(id),
         }
     }
+}
 
-    fn is_ours(&self, id: &str) -> bool {
-        runs::parts(id)
-            .is_some_and(|(run, act)| run == self.book.run && self.book.log().open().contains(&act))
-    }
+fn is_ours(book: &Book, id: &str) -> bool {
+    runs::parts(id).is_some_and(|(run, act)| run == book.run && book.log().open().contains(&act))
+}
 
-    fn is_going_on(&self, id: &str) -> bool {
-        let alive = |run| runs::is_alive(&self.book.shelf.volumes, run).unwrap_or(true);
-        self.is_ours(id)
-            || runs::parts(id).is_some_and(|(run, _)| run != self.book.run && alive(run))
-    }
+fn is_going_on(book: &Book, id: &str) -> bool {
+    let alive = |run| runs::is_alive(&book.shelf.volumes, run).unwrap_or(true);
+    is_ours(book, id) || runs::parts(id).is_some_and(|(run, _)| run != book.run && alive(run))
 }
 
 /// Where in a file the line with this number begins, or the first one after it.

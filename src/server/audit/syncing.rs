@@ -84,6 +84,7 @@ impl Shelf {
         let (unsynced, settled) = {
             let mut log = self.log();
             let settled = log.settle();
+            log.let_go();
             (log.unsynced(), settled)
         };
         if let Err(why) = settled {

@@ -6,19 +6,25 @@ use std::io::{self, BufRead as _, BufReader};
 use std::time::Duration;
 
 use super::runs::{self, Dead};
-use super::{Audit, Book, End, chain};
+use super::{Audit, Book, End, Kind, chain};
 use crate::domain::{Audited, LockId, NodeAnswer};
 
 /// A file that was written last so long before a program began has nothing of it; clocks of files are coarse.
 const COARSE: Duration = Duration::from_secs(60);
 
 impl Audit {
-    /// Gives every act of a program that was killed its end: what the nodes show of its lock now.
+    /// Gives every act of a program that was killed its end: what the nodes show of its lock now. Where the audit is shared, for
+    /// as long as this goes on: others may be killed meanwhile.
     pub async fn close_what_was_left<F>(&self, look: impl Fn(LockId) -> F)
     where
         F: Future<Output = Vec<NodeAnswer>>,
     {
-        let Some(book) = self.0.clone() else { return };
+        if let Kind::Stream(ledger) = &self.0 {
+            return ledger.close_what_is_left(look).await;
+        }
+        let Some(book) = self.book().cloned() else {
+            return;
+        };
         let found = tokio::task::spawn_blocking(move || left(&book)).await;
         let (dead, acts) = match found {
             Ok(Ok(found)) => found,
@@ -41,7 +47,7 @@ impl Audit {
             let why = "the program was killed before it ended; `seen` is what was found afterwards";
             self.close(&act, &End::unknown(why.to_owned(), seen));
         }
-        let is_written = self.0.as_ref().is_some_and(|book| book.log().is_settled());
+        let is_written = self.book().is_some_and(|book| book.log().is_settled());
         for dead in dead.into_iter().filter(|_| is_written) {
             if let Err(why) = dead.bury() {
                 tracing::warn!("a mark beside the audit cannot be removed: {why}");

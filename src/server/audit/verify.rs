@@ -66,10 +66,7 @@ impl Verified {
 /// Reads the audit that is written to `path`, with the full files beside it, and checks every line. `noted` is a head that
 /// was noted elsewhere.
 pub fn verify(path: PathBuf, noted: Option<&str>) -> io::Result<Verified> {
-    let mut verified = Verified {
-        has_noted_head: noted.map(|_| false),
-        ..Verified::default()
-    };
+    let mut verifying = Verifying::new(noted);
     let files = Volumes::at(path.clone()).open()?;
     if files.is_empty() {
         return Err(io::Error::new(
@@ -77,23 +74,14 @@ pub fn verify(path: PathBuf, noted: Option<&str>) -> io::Result<Verified> {
             "there is no such file, and no full one beside it",
         ));
     }
-    let mut at = None;
     for (path, file) in &files {
-        verified.files.push(path.clone());
-        go_through(file, path, noted, &mut at, &mut verified)?;
+        verifying.verified.files.push(path.clone());
+        go_through(file, path, &mut verifying)?;
     }
-    verified.last = at.as_ref().map(|head: &Head| head.number);
-    verified.head = at.map(|head| head.digits().to_owned());
-    Ok(verified)
+    Ok(verifying.end())
 }
 
-fn go_through(
-    file: &File,
-    path: &Path,
-    noted: Option<&str>,
-    at: &mut Option<Head>,
-    verified: &mut Verified,
-) -> io::Result<()> {
+fn go_through(file: &File, path: &Path, verifying: &mut Verifying<'_>) -> io::Result<()> {
     let (mut lines, mut text, mut count) = (BufReader::new(file), Vec::new(), 0);
     loop {
         text.clear();
@@ -101,26 +89,62 @@ fn go_through(
             return Ok(());
         }
         count += 1;
-        let line = text.strip_suffix(b"\n").unwrap_or(&text);
+        verifying.line(path, count, text.strip_suffix(b"\n").unwrap_or(&text));
+    }
+}
+
+/// A chain that is followed, line by line.
+pub(super) struct Verifying<'a> {
+    noted: Option<&'a str>,
+    at: Option<Head>,
+    /// What was found so far.
+    pub verified: Verified,
+}
+
+impl<'a> Verifying<'a> {
+    /// Before the first line.
+    pub fn new(noted: Option<&'a str>) -> Self {
+        let verified = Verified {
+            has_noted_head: noted.map(|_| false),
+            ..Verified::default()
+        };
+        Self {
+            noted,
+            at: None,
+            verified,
+        }
+    }
+
+    /// After the last line.
+    pub fn end(self) -> Verified {
+        let mut verified = self.verified;
+        verified.last = self.at.as_ref().map(|head| head.number);
+        verified.head = self.at.map(|head| head.digits().to_owned());
+        verified
+    }
+
+    /// The next line, which is this one of that place.
+    pub fn line(&mut self, path: &Path, count: u64, line: &[u8]) {
+        let verified = &mut self.verified;
         let link = match chain::read(line) {
             Ok(link) => link,
             Err(Flaw::Torn)
                 if line.is_empty() || chain::parts(line).is_none() && is_piece(line) =>
             {
                 verified.torn += 1;
-                continue;
+                return;
             }
             Err(flaw) => {
                 verified.lines += 1;
                 verified.found(path, count, flaw.to_string());
                 // What follows is judged by what this line says of itself, so that one change is one finding.
-                *at = chain::parts(line).and_then(Head::at).or(at.take());
-                continue;
+                self.at = chain::parts(line).and_then(Head::at).or(self.at.take());
+                return;
             }
         };
         verified.lines += 1;
         verified.first = verified.first.or(Some(link.number));
-        let before = match at.take() {
+        let before = match self.at.take() {
             Some(before) => before,
             // What was before the first line that is left, nobody can tell any more.
             None if link.number > 1 => Head {
@@ -139,10 +163,13 @@ fn go_through(
             let what = "it does not follow the line before it: that line was changed or replaced";
             verified.found(path, count, what.to_owned());
         }
-        if noted.is_some_and(|noted| noted.as_bytes() == link.hash) {
+        if self
+            .noted
+            .is_some_and(|noted| noted.as_bytes() == link.hash)
+        {
             verified.has_noted_head = Some(true);
         }
-        *at = Head::at(link);
+        self.at = Head::at(link);
     }
 }
 

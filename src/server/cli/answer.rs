@@ -170,6 +170,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::NoQuorum { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
+        | Fault::StateUnavailable { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => status::FAILED,
     }
@@ -201,6 +202,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NotReleasable { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
+        | Fault::StateUnavailable { .. }
         | Fault::Unanswered { .. } => fault.advice(),
     }
 }
@@ -253,6 +255,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::Forbidden { .. }
         | Fault::UnknownGroup { .. }
         | Fault::AuditUnavailable { .. }
+        | Fault::StateUnavailable { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Vec::new(),

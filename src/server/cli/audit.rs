@@ -8,7 +8,8 @@ use super::answer::{document, show, status};
 use super::options::Nodes;
 use super::text::{Page, Style, visible};
 use super::{Failure, counted};
-use crate::server::audit::{Verified, verify};
+use crate::server::audit::{Verified, stream, verify};
+use crate::server::shared::Shared;
 
 /// What `audit` is told.
 #[derive(Args)]
@@ -47,17 +48,28 @@ impl Audit {
     }
 }
 
-pub fn run(options: Audit) -> Result<u8, Failure> {
+pub async fn run(options: Audit) -> Result<u8, Failure> {
     let Command::Verify(options) = options.command;
-    let path = match options.file {
-        Some(path) => path,
-        None => options.nodes.read()?.audit.path().ok_or_else(|| {
-            Failure::unusable("the audit is off in the configuration; name a file to verify it")
-        })?,
+    let head = options.head.as_deref();
+    let verified = match options.file {
+        Some(path) => of_file(path, head)?,
+        None => {
+            let config = options.nodes.read()?;
+            match (config.audit.is_shared && config.audit.on, config.state) {
+                (true, Some(state)) => stream::verify(&Shared::new(state), head)
+                    .await
+                    .map_err(|why| Failure::unusable(why.to_string()))?,
+                (_, _) => of_file(
+                    config.audit.path().ok_or_else(|| {
+                        Failure::unusable(
+                            "the audit is off in the configuration; name a file to verify it",
+                        )
+                    })?,
+                    head,
+                )?,
+            }
+        }
     };
-    let verified = verify(path.clone(), options.head.as_deref());
-    let verified = verified
-        .map_err(|why| Failure::unusable(format!("{} cannot be read: {why}", path.display())))?;
     show(&match options.json {
         true => document(&verified),
         false => words(&verified),
@@ -66,6 +78,11 @@ pub fn run(options: Audit) -> Result<u8, Failure> {
         true => 0,
         false => status::FAILED,
     })
+}
+
+fn of_file(path: PathBuf, head: Option<&str>) -> Result<Verified, Failure> {
+    let verified = verify(path.clone(), head);
+    verified.map_err(|why| Failure::unusable(format!("{} cannot be read: {why}", path.display())))
 }
 
 fn words(verified: &Verified) -> String {

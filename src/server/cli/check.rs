@@ -13,6 +13,7 @@ use super::list::survey;
 use super::options::{Straight, span};
 use super::text::{Page, Style, visible};
 use super::{Failure, counted};
+use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
 use crate::server::index::Survey;
 
@@ -87,6 +88,7 @@ fn not_gone_over(group: &GroupView, survey: &Survey) -> Vec<Unchecked> {
             node: node.name.clone(),
             what: "the leases of all its locks".to_owned(),
             why: "it was not gone over whole: not in time (see --timeout), not allowed, or it has too many names".to_owned(),
+            of: Untold::Everything,
         })
         .collect()
 }
@@ -107,7 +109,10 @@ fn of_group(page: Page, checkup: &Checkup, group: &GroupView) -> String {
     if !checkup.unchecked.is_empty() {
         out.push('\n');
     }
-    for Unchecked { node, what, why } in &checkup.unchecked {
+    for Unchecked {
+        node, what, why, ..
+    } in &checkup.unchecked
+    {
         let told = format!("{node}: {what}: {why}.");
         out.push_str(&paragraph(page, ("unchecked", Style::Odd), &told));
     }

@@ -20,6 +20,7 @@ use crate::server::config::{AuditConfig, GroupConfig};
 use crate::server::index::Index;
 use crate::server::nodes::Group;
 use crate::server::operations::Operations;
+use crate::server::shared::Shared;
 
 /// How long work that goes on in the background may keep the command from ending.
 const LONGEST_SETTLING: Duration = Duration::from_millis(300);
@@ -30,6 +31,7 @@ pub struct Direct {
     /// Whoever runs the command.
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
+    audit: Audit,
     /// What is odd in the configuration.
     pub warnings: Vec<String>,
 }
@@ -38,7 +40,10 @@ impl Direct {
     /// Starts the groups of the configuration, or the one that is named. The others are left alone.
     pub fn start(nodes: Nodes, group: Option<&str>) -> Result<Self, Failure> {
         let config = nodes.read()?;
-        let audit = config.audit.for_command_line();
+        let (audit, shared) = (
+            config.audit.for_command_line(),
+            config.state.map(Shared::new),
+        );
         let mut configs = config.groups;
         if let Some(name) = group {
             let known: Vec<String> = configs.iter().map(|group| group.name.clone()).collect();
@@ -53,18 +58,19 @@ impl Direct {
         }
         Ok(Self {
             warnings: config.warnings,
-            ..Self::on(configs, &audit)
+            ..Self::on(configs, &audit, shared.as_ref())
         })
     }
 
-    fn on(configs: Vec<GroupConfig>, audit: &AuditConfig) -> Self {
+    fn on(configs: Vec<GroupConfig>, audit: &AuditConfig, shared: Option<&Shared>) -> Self {
         let (clock, stop) = (Clock::real(), CancellationToken::new());
         let start = |config| Group::start(config, clock.clone(), stop.clone());
         let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
-        let audit = Audit::new(audit, clock.clone());
+        let audit = Audit::new(audit, shared, clock.clone());
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
         Self {
-            operations: Arc::new(Operations::new(groups.clone(), index, audit)),
+            operations: Arc::new(Operations::new(groups.clone(), index, audit.clone())),
+            audit,
             actor: Actor::command_line(who::am_i()),
             groups,
             warnings: Vec::new(),
@@ -102,6 +108,7 @@ impl Direct {
     pub async fn settle(&self) {
         let errands = self.groups.iter().map(|group| group.errands().wait());
         let _not_all_of_it = timeout(LONGEST_SETTLING, join_all(errands)).await;
+        self.audit.settle().await;
     }
 }
 

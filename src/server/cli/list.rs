@@ -15,8 +15,8 @@ use super::show::{flags, verdict_style};
 use super::text::{self, Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::{
-    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Sight, Sort,
-    Timestamp, Verdict,
+    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Search,
+    SearchError, Sight, Sort, Timestamp, Verdict,
 };
 use crate::server::index::Survey;
 use crate::server::operations::{ListQuery, Listing};
@@ -30,9 +30,9 @@ pub struct List {
     /// Only this group.
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Only locks whose name, owner label or fingerprint contains this.
-    #[arg(long, value_name = "TEXT")]
-    q: Option<String>,
+    /// A search: words, and terms like verdict:held owner:web-3 held>10m lock:invoice:*
+    #[arg(long, visible_alias = "q", value_name = "SEARCH", value_parser = search)]
+    query: Option<Search>,
     /// Only this verdict: held, partial, split, unknown.
     #[arg(long, value_name = "VERDICT", value_parser = |text: &str| word(text, Verdict::from_slug, &Verdict::ALL.map(Verdict::slug)))]
     verdict: Option<Verdict>,
@@ -69,13 +69,13 @@ impl List {
         self.straight.json
     }
 
-    fn query(&self) -> ListQuery {
+    fn listed(&self) -> ListQuery {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         ListQuery {
             filter: Filter {
                 sight: Sight::Everything,
                 group: self.group.clone(),
-                text: given(&self.q),
+                search: self.query.clone().unwrap_or_default(),
                 verdict: self.verdict,
                 flag: self.flag,
                 attention: false,
@@ -91,13 +91,17 @@ impl List {
     }
 }
 
+fn search(text: &str) -> Result<Search, SearchError> {
+    text.parse()
+}
+
 fn word<T>(text: &str, read: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, String> {
     read(text).ok_or_else(|| format!("it is one of {}", words.join(", ")))
 }
 
 /// Lists; the exit status is 0 only if no held lock can be missing.
 pub async fn run(options: List) -> Result<u8, Failure> {
-    let query = options.query();
+    let query = options.listed();
     let direct = Direct::start(options.straight.nodes, options.group.as_deref())?;
     let surveys = survey(&direct, Instant::now() + options.timeout).await;
     let listing = direct

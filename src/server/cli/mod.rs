@@ -17,6 +17,7 @@ mod help;
 mod list;
 mod man;
 mod options;
+mod reader;
 mod release;
 mod run;
 mod serve;
@@ -156,7 +157,7 @@ impl Command {
             Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
             Self::ForceReleases(options) => force_releases::run(options).await,
             Self::Run(options) => run::run(options).await,
-            Self::Audit(options) => audit::run(options),
+            Self::Audit(options) => audit::run(options).await,
             Self::HashPassword(_) => hash_password::run().map(|()| 0),
             Self::Token(options) => api_token::run(&options).map(|()| 0),
             Self::Completions(options) => completions::run(&options).map(|()| 0),

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::Failure;
 use crate::domain::{LockId, LockKey};
-use crate::server::config::{self, AccessConfig, Config, ConfigError};
+use crate::server::config::{self, Config, ConfigError};
 
 /// Where the nodes are.
 #[derive(Clone, Args)]
@@ -29,15 +29,24 @@ impl Nodes {
             .map_err(|why| Failure::unusable(why.to_string()))
     }
 
-    /// Who may come in by now; that must not have become anybody.
-    pub fn read_access(self) -> Result<AccessConfig, ConfigError> {
-        let access = self.config()?.access;
-        if access.is_open() {
+    /// What it says by now. Where somebody was named before, that must not have become anybody.
+    pub fn read_again(self, was_open: bool) -> Result<Config, ConfigError> {
+        let config = self.config()?;
+        if config.access.is_open() && !was_open {
             return Err(ConfigError(
                 "nobody is named any more; to let everybody in, start the console again".to_owned(),
             ));
         }
-        Ok(access)
+        Ok(config)
+    }
+
+    /// The file that it is in, if it is in one.
+    pub fn path(&self) -> Option<PathBuf> {
+        if self.redis.is_empty() {
+            config::path(self.config.clone())
+        } else {
+            None
+        }
     }
 
     fn config(self) -> Result<Config, ConfigError> {

@@ -7,10 +7,11 @@ use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
 use super::options::Nodes;
+use super::reader::Reader;
 use super::signals::Signals;
 use super::{Failure, Logging, listen, stop_on, stop_on_signal};
 use crate::server::clock::Clock;
-use crate::server::config::{AccessConfig, Config};
+use crate::server::config::{Config, Later};
 
 /// What `serve` is told.
 #[derive(Args)]
@@ -48,30 +49,24 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     if options.read_only {
         config.refuse_acts();
     }
-    if config.access.is_open() {
-        return serve_config(config, &options.openness, stop_on_signal()?).await;
-    }
-    let (access, later) = watch::channel(config.access.clone());
-    config.access_later = Some(later);
-    let hangup = Signals::listen(&[Signal::SIGHUP])?;
-    tokio::spawn(read_again(hangup, options.nodes, access));
-    let stop = stop_on(Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?)?;
+    // Where nobody has to sign in, it may well be in somebody's terminal, whose end is ours.
+    let (hangup, stop) = if config.access.is_open() {
+        (Signals::listen(&[])?, stop_on_signal()?)
+    } else {
+        let ends = Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?;
+        (Signals::listen(&[Signal::SIGHUP])?, stop_on(ends)?)
+    };
+    let (tell, later) = watch::channel(Later::of(&config));
+    config.later = Some(later);
+    let reader = Reader {
+        nodes: options.nodes,
+        read_only: options.read_only,
+        anyone_on_the_network: options.openness.allow_anyone_on_the_network,
+        began_with: config.clone(),
+        tell,
+    };
+    tokio::spawn(reader.follow(hangup));
     serve_config(config, &options.openness, stop).await
-}
-
-/// Where there is somebody to let in, HUP has the configuration read again for who that is. With a mistake in it, everything
-/// stays as it was.
-async fn read_again(mut hangup: Signals, nodes: Nodes, access: watch::Sender<AccessConfig>) {
-    loop {
-        hangup.next().await;
-        match nodes.clone().read_access() {
-            Ok(later) => {
-                tracing::info!("read again who may come in");
-                access.send_replace(later);
-            }
-            Err(why) => tracing::error!("who may come in stays as it was: {why}"),
-        }
-    }
 }
 
 impl Openness {

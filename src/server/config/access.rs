@@ -16,6 +16,8 @@ pub struct AccessConfig {
     pub sessions: SessionsConfig,
     /// Whether browsers reach the console over `https`; unless it is said, a request tells (`X-Forwarded-Proto`).
     pub https: Option<bool>,
+    /// Reverse proxies whose word counts for where a request comes from (`trusted_from`).
+    pub proxies: Vec<IpNet>,
     /// A reverse proxy that says who somebody is.
     pub proxy: Option<ProxyConfig>,
     /// The people.

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
-    default_listen, even_count, kinds, limits, log, naming, node, sign_in, webhook,
+    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -32,6 +32,7 @@ struct File {
     webhook: Vec<webhook::Table>,
     #[serde(default)]
     audit: audit::Table,
+    state: Option<state::Table>,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
 }
@@ -117,7 +118,8 @@ pub fn parse(
         listen,
         limits,
         log_format: file.log.format,
-        audit: audit::read(&source, &file.audit)?,
+        audit: audit::read(&source, &file.audit, file.state.is_some())?,
+        state: state::read(&source, file.state.as_ref(), environment)?,
         ..Config::of(Vec::new())
     };
     let mut names = BTreeSet::new();
@@ -134,6 +136,12 @@ pub fn parse(
                 ));
             }
             config.groups.push(group);
+        }
+    }
+    if let Some(state) = &config.state {
+        let pattern = state.pattern();
+        for group in &mut config.groups {
+            group.ignore.push(pattern.clone());
         }
     }
     config.webhooks = webhook::read(&source, &file.webhook, &names, environment)?;

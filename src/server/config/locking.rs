@@ -6,7 +6,7 @@ use crate::domain::GroupKind;
 use crate::domain::quorum::Drift;
 
 /// How this console takes, keeps and counts locks of a group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LockingConfig {
     /// The longest lease that may be asked for.
     pub longest_lease: Duration,

@@ -4,12 +4,14 @@ pub mod access;
 mod audit;
 mod file;
 mod kinds;
+mod later;
 mod limits;
 mod locking;
 mod log;
 mod naming;
 mod node;
 mod sign_in;
+mod state;
 mod url;
 mod webhook;
 
@@ -25,11 +27,13 @@ use crate::domain::{Environment, GroupKind};
 pub use access::AccessConfig;
 pub use audit::AuditConfig;
 pub use file::parse;
+pub use later::Later;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use log::LogFormat;
 pub use naming::{Naming, Pin};
 pub use node::{Files, NodeConfig};
+pub use state::StateConfig;
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
@@ -71,10 +75,12 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// Where acts are written down.
     pub audit: AuditConfig,
+    /// What several consoles share; nothing where each has its own.
+    pub state: Option<StateConfig>,
     /// Who may come in.
     pub access: AccessConfig,
-    /// And who may later, when the configuration was read again.
-    pub access_later: Option<watch::Receiver<AccessConfig>>,
+    /// What it says later, when it is read again.
+    pub later: Option<watch::Receiver<Later>>,
     /// The groups, in the order of the file.
     pub groups: Vec<GroupConfig>,
     /// What is odd but usable, each with its place in the file: shown at start.
@@ -82,7 +88,7 @@ pub struct Config {
 }
 
 /// One group of nodes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GroupConfig {
     /// Its name: part of URLs, so letters, digits, `-`, `_` and `.` only.
     pub name: String,
@@ -150,8 +156,9 @@ impl Config {
             log_format: LogFormat::default(),
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
+            state: None,
             access: AccessConfig::default(),
-            access_later: None,
+            later: None,
             groups,
             warnings: Vec::new(),
         }
@@ -251,16 +258,17 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
 /// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
 /// configuration folder. Without any, one group `default` on this machine.
 pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
-    let path = match named {
-        Some(path) => path,
-        None => match usual_places().into_iter().find(|path| path.is_file()) {
-            Some(path) => path,
-            None => return from_urls(&["redis://127.0.0.1:6379".to_owned()]),
-        },
+    let Some(path) = path(named) else {
+        return from_urls(&["redis://127.0.0.1:6379".to_owned()]);
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|why| ConfigError(format!("{}: cannot be read: {why}", path.display())))?;
     parse(&path.display().to_string(), &text, &environment)
+}
+
+/// The file that the configuration is in: the one that is named, or the first of the usual ones that exists.
+pub fn path(named: Option<PathBuf>) -> Option<PathBuf> {
+    named.or_else(|| usual_places().into_iter().find(|path| path.is_file()))
 }
 
 fn usual_places() -> Vec<PathBuf> {

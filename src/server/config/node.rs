@@ -10,7 +10,7 @@ use super::file::{Source, check_name, expand};
 use super::{ConfigError, RedisUrl, default_node_name};
 
 /// One node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
     /// Its name, unique within the group.
     pub name: String,
@@ -140,7 +140,25 @@ pub(super) fn read_nodes(
     Ok(nodes)
 }
 
-fn read_node(
+impl NodeTable {
+    /// A server that is no node of a group: its URL, and the files for password, authorities, certificate and key.
+    pub(super) fn of_server(
+        url: &Spanned<String>,
+        [password, ca, certificate, key]: [&Option<Spanned<PathBuf>>; 4],
+    ) -> Self {
+        Self {
+            name: None,
+            url: url.clone(),
+            password_file: password.clone(),
+            ca_file: ca.clone(),
+            certificate_file: certificate.clone(),
+            key_file: key.clone(),
+            read_from: None,
+        }
+    }
+}
+
+pub(super) fn read_node(
     source: &Source<'_>,
     table: &NodeTable,
     n: usize,

@@ -120,36 +120,36 @@ impl<'a> Around<'a> {
             let why = "`longest` must not be shorter than `idle`";
             return Err(self.source.error(given, why));
         }
+        let from = table.trusted_from.iter().map(|text| self.network(text));
+        let proxies = from.collect::<Result<Vec<_>, _>>()?;
         Ok(AccessConfig {
             sessions: SessionsConfig { idle, longest },
             https: table.https,
-            proxy: self.proxy(table)?,
+            proxy: self.proxy(table, &proxies)?,
+            proxies,
             ..AccessConfig::default()
         })
     }
 
-    fn proxy(&self, table: &SignInTable) -> Result<Option<ProxyConfig>, ConfigError> {
+    fn proxy(
+        &self,
+        table: &SignInTable,
+        from: &[IpNet],
+    ) -> Result<Option<ProxyConfig>, ConfigError> {
         let Some(name) = &table.trusted_header else {
-            return match table.trusted_from.first() {
-                Some(address) => Err(self.source.error(
-                    address,
-                    "`trusted_from` says whose word counts, but no `trusted_header` says which word",
-                )),
-                None => Ok(None),
-            };
+            return Ok(None);
         };
         let header = HeaderName::from_bytes(name.get_ref().as_bytes())
             .map_err(|_| self.source.error(name, "this is not the name of a header"))?;
-        if table.trusted_from.is_empty() {
+        if from.is_empty() {
             return Err(self.source.error(
                 name,
                 "`trusted_from` must list the proxy's addresses: whoever else sends this header is not believed",
             ));
         }
-        let from = table.trusted_from.iter().map(|text| self.network(text));
         Ok(Some(ProxyConfig {
             header,
-            from: from.collect::<Result<_, _>>()?,
+            from: from.to_vec(),
             others: table.trusted_role,
         }))
     }

@@ -140,7 +140,7 @@ fn every_mistake_is_told_with_what_to_do() {
         ),
         (
             "[sign_in]\ntrusted_from = [\"10.0.0.1\"]".into(),
-            "no `trusted_header`",
+            "there is nobody who could sign in",
         ),
         (
             "[sign_in]\ntrusted_header = \"x-user\"\ntrusted_from = [\"proxy\"]".into(),

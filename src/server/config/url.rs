@@ -8,6 +8,22 @@ pub struct RedisUrl {
     connection: ConnectionInfo,
 }
 
+impl PartialEq for RedisUrl {
+    /// Credentials and database count as well.
+    fn eq(&self, other: &Self) -> bool {
+        let all = |url: &Self| {
+            let settings = url.connection.redis_settings();
+            (
+                url.connection.addr().clone(),
+                settings.db(),
+                settings.username().map(str::to_owned),
+                settings.password().map(str::to_owned),
+            )
+        };
+        all(self) == all(other)
+    }
+}
+
 impl RedisUrl {
     /// Reads a URL; the error says what is wrong without repeating credentials.
     pub fn parse(text: &str) -> Result<Self, String> {

@@ -127,7 +127,8 @@ fn has_replicas(patient: &Patient<'_>) -> Option<Finding> {
         },
         commands: Vec::new(),
     };
-    words.on(seen)
+    let votes = if patient.votes() { "yes" } else { "no" };
+    Some(words.on(seen)?.counting([("votes", votes.to_owned())]))
 }
 
 fn one_host(patient: &Patient<'_>) -> Option<Finding> {
@@ -207,7 +208,12 @@ fn few(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Use three nodes, or five; or call it standalone if one is what there is.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(vec![format!("{all} in the configuration")])
+    let evidence = vec![format!("{all} in the configuration")];
+    Some(
+        words
+            .on_the_group(evidence)?
+            .counting([("all", all.to_string())]),
+    )
 }
 
 fn even(patient: &Patient<'_>) -> Option<Finding> {
@@ -223,10 +229,12 @@ fn even(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Add a node or leave one out.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(vec![format!(
+    let evidence = vec![format!(
         "{all} in the configuration, quorum {}",
         patient.quorum
-    )])
+    )];
+    let figures = [("all", all.to_string()), ("fewer", (all - 1).to_string())];
+    Some(words.on_the_group(evidence)?.counting(figures))
 }
 
 fn alone(patient: &Patient<'_>) -> Option<Finding> {

@@ -172,7 +172,11 @@ fn without_end(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Have the clients set an expiry in the same command as the lock (SET key token NX PX ttl), and renew it for as long as they work.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(seen.evidence())
+    let figures = [
+        ("count", seen.count.to_string()),
+        ("all", patient.leases.locks.to_string()),
+    ];
+    Some(words.on_the_group(seen.evidence())?.counting(figures))
 }
 
 fn endless(patient: &Patient<'_>) -> Option<Finding> {
@@ -192,7 +196,8 @@ fn endless(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Look at the owners. Tie renewing to progress, or limit how often it is done; a leader may hold for ever: then raise longest_hold.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(seen.evidence())
+    let figures = [("count", seen.count.to_string()), ("longest", longest)];
+    Some(words.on_the_group(seen.evidence())?.counting(figures))
 }
 
 fn too_short(patient: &Patient<'_>) -> Option<Finding> {
@@ -210,7 +215,8 @@ fn too_short(patient: &Patient<'_>) -> Option<Finding> {
         commands: Vec::new(),
     };
     let say = |(whole, name): &(Duration, String)| format!("{name}: {}", span(*whole));
-    words.on_the_group(short.into_iter().map(say).collect())
+    let finding = words.on_the_group(short.into_iter().map(say).collect())?;
+    Some(finding.counting([("limit", span(SHORT))]))
 }
 
 fn shorter_than_its_way(patient: &Patient<'_>) -> Option<Finding> {
@@ -241,7 +247,8 @@ fn shorter_than_its_way(patient: &Patient<'_>) -> Option<Finding> {
         commands: Vec::new(),
     };
     let say = |(whole, name): &(Duration, String)| format!("{name}: {}", span(*whole));
-    words.on_the_group(short.into_iter().map(say).collect())
+    let finding = words.on_the_group(short.into_iter().map(say).collect())?;
+    Some(finding.counting([("trips", ROUND_TRIPS.to_string()), ("trip", span(trip))]))
 }
 
 fn beyond_the_longest(patient: &Patient<'_>) -> Option<Finding> {
@@ -264,7 +271,13 @@ fn beyond_the_longest(patient: &Patient<'_>) -> Option<Finding> {
         ),
         commands: Vec::new(),
     };
-    words.on_the_group(vec![seen.longest_is.clone()])
+    let figures = [
+        ("lease", span(seen.longest)),
+        ("longest", span(longest)),
+        ("enough", span(hours(seen.longest))),
+    ];
+    let finding = words.on_the_group(vec![seen.longest_is.clone()])?;
+    Some(finding.counting(figures))
 }
 
 /// The next full hour.
@@ -291,7 +304,8 @@ fn renewed_late(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Renew at a third of the lease, and look at what held the owner up.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(seen.evidence())
+    let figures = [("count", seen.count.to_string())];
+    Some(words.on_the_group(seen.evidence())?.counting(figures))
 }
 
 #[cfg(test)]

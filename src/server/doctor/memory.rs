@@ -88,7 +88,7 @@ fn nearly_full(patient: &Patient<'_>) -> Option<Finding> {
                 .to_owned(),
         commands: Vec::new(),
     };
-    words.on(seen)
+    Some(words.on(seen)?.counting([("share", NEARLY.to_string())]))
 }
 
 fn machine_nearly_full(patient: &Patient<'_>) -> Option<Finding> {

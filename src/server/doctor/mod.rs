@@ -4,6 +4,7 @@
 //! rules; a new rule is one function in the list of its file, and one line in the list for people (`.github/doctor.md`).
 
 mod clocks;
+mod failover;
 mod independence;
 mod leases;
 mod memory;
@@ -18,15 +19,17 @@ pub use leases::Leases;
 pub use patient::{Examined, Patient};
 pub use permissions::commands;
 
+use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, Severity, Unchecked};
 
 /// One thing that is looked into.
 type Rule = fn(&Patient<'_>) -> Option<Finding>;
 
 /// Everything that is looked into.
-const RULES: [&[Rule]; 7] = [
+const RULES: [&[Rule]; 8] = [
     reach::RULES,
     independence::RULES,
+    failover::RULES,
     persistence::RULES,
     memory::RULES,
     clocks::RULES,
@@ -49,11 +52,12 @@ pub fn examine(patient: &Patient<'_>) -> Checkup {
 /// What nodes that can be asked do not tell.
 fn unchecked(patient: &Patient<'_>) -> Vec<Unchecked> {
     let mut all = Vec::new();
-    let mut note = |node: &Examined, what: &str, why: String| {
+    let mut note = |node: &Examined, of: Untold, what: &str, why: String| {
         all.push(Unchecked {
             node: node.view.name.clone(),
             what: what.to_owned(),
             why,
+            of,
         });
     };
     for node in &patient.nodes {
@@ -62,6 +66,7 @@ fn unchecked(patient: &Patient<'_>) -> Vec<Unchecked> {
             Err(why) => {
                 note(
                     node,
+                    Untold::Everything,
                     "everything that it says of itself: persistence, memory, replication, permissions",
                     why.clone(),
                 );
@@ -71,6 +76,9 @@ fn unchecked(patient: &Patient<'_>) -> Vec<Unchecked> {
         if !report.tells_figures() {
             note(
                 node,
+                Untold::Figures {
+                    user: report.user.clone(),
+                },
                 "persistence, memory, replicas, clients, restarts",
                 format!(
                     "INFO is not allowed; this grants it: ACL SETUSER {} +info",
@@ -81,6 +89,7 @@ fn unchecked(patient: &Patient<'_>) -> Vec<Unchecked> {
         if !report.tells_settings() {
             note(
                 node,
+                Untold::Settings,
                 "when writes reach the disk (appendfsync, save), buffer limits, notifications",
                 "CONFIG GET is not allowed. It also shows passwords, so leave it at that if in doubt, and look at the settings yourself".to_owned(),
             );
@@ -88,6 +97,7 @@ fn unchecked(patient: &Patient<'_>) -> Vec<Unchecked> {
         if report.missing.is_none() {
             note(
                 node,
+                Untold::Permissions,
                 "what its user may do",
                 "a connection to try it on was not to be had".to_owned(),
             );
@@ -133,6 +143,7 @@ impl Words<'_> {
             why: self.why.to_owned(),
             fix: self.fix,
             commands: self.commands,
+            figures: Vec::new(),
         }
     }
 }

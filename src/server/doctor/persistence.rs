@@ -88,6 +88,21 @@ fn wait_or_keep(patient: &Patient<'_>) -> String {
     }
 }
 
+/// What that says, for those who word it otherwise.
+fn waiting(patient: &Patient<'_>) -> [(&'static str, String); 3] {
+    let votes = match (patient.votes(), patient.config.locking.delayed_restart) {
+        (false, _) => "alone",
+        (true, true) => "waits",
+        (true, false) => "should-wait",
+    };
+    let longest = patient.longest_lease();
+    [
+        ("longest", span(longest)),
+        ("seconds", longest.as_secs().to_string()),
+        ("votes", votes.to_owned()),
+    ]
+}
+
 fn keep_every_write() -> Vec<String> {
     [
         "CONFIG SET appendonly yes",
@@ -115,7 +130,7 @@ fn forgets(patient: &Patient<'_>) -> Option<Finding> {
         fix: wait_or_keep(patient),
         commands: keep_every_write(),
     };
-    words.on(seen)
+    Some(words.on(seen)?.counting(waiting(patient)))
 }
 
 fn loses_the_last_moment(patient: &Patient<'_>) -> Option<Finding> {
@@ -135,7 +150,7 @@ fn loses_the_last_moment(patient: &Patient<'_>) -> Option<Finding> {
         fix: wait_or_keep(patient),
         commands: keep_every_write().split_off(1),
     };
-    words.on(seen)
+    Some(words.on(seen)?.counting(waiting(patient)))
 }
 
 fn cannot_be_written(patient: &Patient<'_>) -> Option<Finding> {
@@ -220,7 +235,8 @@ fn hazard(patient: &Patient<'_>) -> Option<Finding> {
         },
         commands: Vec::new(),
     };
-    words.on(seen)
+    let votes = if votes { "yes" } else { "no" };
+    Some(words.on(seen)?.counting([("votes", votes.to_owned())]))
 }
 
 fn slow_forks(patient: &Patient<'_>) -> Option<Finding> {
@@ -236,5 +252,5 @@ fn slow_forks(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Keep locks on small servers of their own; turn transparent huge pages off; save less often.".to_owned(),
         commands: Vec::new(),
     };
-    words.on(seen)
+    Some(words.on(seen)?.counting([("limit", span(LONGEST_FORK))]))
 }

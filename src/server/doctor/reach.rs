@@ -35,7 +35,12 @@ fn no_quorum(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Bring the nodes back that are named below, or correct their addresses.".to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(Vec::new())
+    let figures = [
+        ("up", up.to_string()),
+        ("all", all.to_string()),
+        ("quorum", patient.quorum.to_string()),
+    ];
+    Some(words.on_the_group(Vec::new())?.counting(figures))
 }
 
 fn cannot_be_asked(patient: &Patient<'_>) -> Option<Finding> {
@@ -84,7 +89,7 @@ fn slow(patient: &Patient<'_>) -> Option<Finding> {
         fix: "Move consoles, clients and nodes closer together, look for what keeps the server busy (SLOWLOG GET, LATENCY LATEST), or raise command_timeout and the leases with it.".to_owned(),
         commands: Vec::new(),
     };
-    words.on(seen)
+    Some(words.on(seen)?.counting([("limit", span(limit))]))
 }
 
 fn looked_at_again_and_again(patient: &Patient<'_>) -> Option<Finding> {

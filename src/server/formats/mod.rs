@@ -27,6 +27,7 @@ pub mod node_redlock;
 mod phpredis_session;
 pub mod plain;
 mod python_redis_lock;
+pub mod raw;
 mod recognised;
 pub mod redis_py;
 pub mod redis_semaphore;

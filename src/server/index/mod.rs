@@ -11,7 +11,9 @@ mod published;
 mod registries;
 mod renewed_here;
 mod renewing;
+mod seats;
 mod semaphores;
+pub mod steps;
 pub mod stream;
 mod survey;
 mod told;
@@ -20,7 +22,6 @@ mod watched;
 mod watcher;
 mod windows;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -35,11 +36,11 @@ use crate::server::clock::Clock;
 use crate::server::config::Naming;
 use crate::server::nodes::{Group, Look, coverage_before_the_first_pass};
 use contention::Contention;
-use due::Due;
 use history::Histories;
 use merge::Entry;
-use observer::{Observer, Report, Rules};
+use observer::{Observer, Report};
 use renewed_here::RenewedHere;
+use seats::Seats;
 use semaphores::Semaphores;
 use stream::Stream;
 pub use survey::Survey;
@@ -54,10 +55,7 @@ const ACTED_AT_ONCE: usize = 512;
 pub struct Index {
     stream: Arc<Stream>,
     reports: mpsc::Sender<Report>,
-    /// Per group: keys to look at soon, because something was done to them.
-    acted: BTreeMap<String, mpsc::Sender<LockKey>>,
-    /// Per group: when its locks want to be looked at.
-    due: BTreeMap<String, Arc<Due>>,
+    seats: Seats,
     wants: Arc<Wants>,
     contention: Arc<Contention>,
     gone: broadcast::WeakSender<LockId>,
@@ -84,24 +82,40 @@ impl Index {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let mut index = Self::quiet(groups, clock, stop, tasks);
-        let watchers: Vec<_> = groups
-            .iter()
-            .map(|group| {
-                let (acted, inbox) = mpsc::channel(ACTED_AT_ONCE);
-                index.acted.insert(group.config.name.clone(), acted);
-                (Arc::clone(group), inbox)
-            })
-            .collect();
-        for (group, acted) in watchers {
-            tasks.spawn(contention::sense_all(
-                index.clone(),
-                Arc::clone(&group),
-                stop.clone(),
-            ));
-            tasks.spawn(watcher::watch(index.clone(), group, acted, stop.clone()));
+        let index = Self::quiet(groups, clock, stop, tasks);
+        for group in groups {
+            index.watch(group, stop, tasks);
         }
         index
+    }
+
+    /// Begins to observe a group; ends when `stop` is cancelled.
+    pub fn watch(&self, group: &Arc<Group>, stop: &CancellationToken, tasks: &TaskTracker) {
+        let (acted, inbox) = mpsc::channel(ACTED_AT_ONCE);
+        self.seats.put(group, Some(acted));
+        let (index, group) = (self.clone(), Arc::clone(group));
+        tasks.spawn(contention::sense_all(
+            index.clone(),
+            Arc::clone(&group),
+            stop.clone(),
+        ));
+        tasks.spawn(watcher::watch(index, group, inbox, stop.clone()));
+    }
+
+    /// These are the groups from now on. The locks of those that are gone, or that are named as changed, leave the board; everybody
+    /// who watches is told the whole board anew.
+    pub async fn replace_groups(&self, groups: &[Arc<Group>], changed: &[String]) {
+        let names: Vec<&str> = groups
+            .iter()
+            .map(|group| group.config.name.as_str())
+            .collect();
+        self.seats.keep(&names);
+        let report = Report::Groups {
+            views: groups.iter().map(|group| view_of(group)).collect(),
+            changed: changed.to_vec(),
+        };
+        // Fails only while the server stops: then nobody watches any more.
+        let _stopping = self.reports.send(report).await;
     }
 
     /// The same without watchers: nothing is scanned, and only what is asked for is looked at.
@@ -122,25 +136,17 @@ impl Index {
         let contention = Arc::new(Contention::new(Arc::clone(&wants)));
         let (gone, _) = broadcast::channel(1024);
         let gone_weak = gone.downgrade();
-        let due: BTreeMap<String, Arc<Due>> = groups
-            .iter()
-            .map(|group| (group.config.name.clone(), Arc::default()))
-            .collect();
-        let rules = groups.iter().filter_map(|group| {
-            let config = &group.config;
-            let rules = Rules {
-                longest_hold: config.locking.longest_hold,
-                due: Arc::clone(due.get(&config.name)?),
-            };
-            Some((config.name.clone(), rules))
-        });
+        let seats = Seats::default();
+        for group in groups {
+            seats.put(group, None);
+        }
         let histories = Arc::new(Histories::new(clock.now()));
         let renewed_here = Arc::new(RenewedHere::default());
         let observer = Observer::new(
             Arc::clone(&stream),
             Arc::clone(&contention),
             gone,
-            rules.collect(),
+            seats.clone(),
             Arc::clone(&histories),
             Arc::clone(&renewed_here),
         );
@@ -148,8 +154,7 @@ impl Index {
         Self {
             stream,
             reports,
-            acted: BTreeMap::new(),
-            due,
+            seats,
             wants,
             contention,
             gone: gone_weak,
@@ -194,9 +199,10 @@ impl Index {
     /// Has the nodes asked about a lock soon, because something was done to it. Never waits: under a flood of acts some
     /// locks are seen only when they are looked at anyway.
     pub fn look_soon(&self, id: &LockId) {
-        let acted = self.acted.get(&id.group);
-        if let Some(Ok(place)) = acted.map(mpsc::Sender::try_reserve) {
-            place.send(id.key.clone());
+        let acted = self.seats.of(&id.group).and_then(|seat| seat.acted);
+        if let Some(acted) = acted {
+            // A full one drops it.
+            let _full = acted.try_send(id.key.clone());
         }
     }
 

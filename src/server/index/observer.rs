@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::contention::Contention;
-use super::due::Due;
 use super::fold::{Memory, Step, fold};
 use super::history::{Histories, Seen};
 use super::merge::Entry;
 use super::registries::{Found, Registries};
 use super::renewed_here::RenewedHere;
+use super::seats::Seats;
 use super::stream::Stream;
 use super::{Looked, renewing};
 use crate::domain::{
@@ -45,6 +44,13 @@ pub(super) enum Report {
     },
     /// A group's health and coverage.
     Group(Box<GroupView>),
+    /// These are the groups from now on, and of those that are named nothing is known yet.
+    Groups {
+        /// As they stand before anything was observed.
+        views: Vec<GroupView>,
+        /// Which are new or other ones.
+        changed: Vec<String>,
+    },
     /// Something that was not seen on the nodes, and leaves the board as it is.
     Told(Box<Change>),
     /// An owner's lock was released by force: how its hold ends. The board shows what the nodes show.
@@ -63,21 +69,13 @@ pub(super) struct Observer {
     stream: Arc<Stream>,
     contention: Arc<Contention>,
     gone: broadcast::Sender<LockId>,
-    rules: BTreeMap<String, Rules>,
+    seats: Seats,
     histories: Arc<Histories>,
     renewed_here: Arc<RenewedHere>,
     registries: Registries,
     memories: BTreeMap<LockId, Memory>,
     /// Locks that were seen to be gone lately, and when the nodes were asked: an older answer does not bring them back.
     lately: HashMap<LockId, Timestamp>,
-}
-
-/// What is particular to one group.
-pub(super) struct Rules {
-    /// How long a lock may go on being renewed.
-    pub(super) longest_hold: Duration,
-    /// When its locks want to be looked at.
-    pub(super) due: Arc<Due>,
 }
 
 /// Answers come in within this time, or not at all.
@@ -90,7 +88,7 @@ impl Observer {
         stream: Arc<Stream>,
         contention: Arc<Contention>,
         gone: broadcast::Sender<LockId>,
-        rules: BTreeMap<String, Rules>,
+        seats: Seats,
         histories: Arc<Histories>,
         renewed_here: Arc<RenewedHere>,
     ) -> Self {
@@ -98,7 +96,7 @@ impl Observer {
             stream,
             contention,
             gone,
-            rules,
+            seats,
             histories,
             renewed_here,
             registries: Registries::default(),
@@ -149,15 +147,37 @@ impl Observer {
                     let changes = changes.filter_map(|key| self.sense(&group, key, at));
                     self.stream.publish(changes.collect());
                 }
+                // Of a group that is gone meanwhile.
+                Some(Report::Group(group)) if self.seats.of(&group.name).is_none() => {}
                 Some(Report::Group(group)) => {
                     self.histories.group(&group);
                     self.stream.publish(vec![Change::Group { group }]);
                 }
+                Some(Report::Groups { views, changed }) => self.replace(views, &changed),
                 Some(Report::Told(change)) => self.stream.publish(vec![*change]),
                 Some(Report::Forced { id, owner, at }) => self.histories.forced(&id, &owner, at),
                 None => return,
             }
         }
+    }
+
+    /// Forgets the locks of groups that are gone or other ones, and tells everybody the board anew.
+    fn replace(&mut self, views: Vec<GroupView>, changed: &[String]) {
+        let stays = |group: &str| {
+            views.iter().any(|view| view.name == group) && !changed.iter().any(|name| name == group)
+        };
+        self.memories.retain(|id, _| stays(&id.group));
+        self.lately.retain(|id, _| stays(&id.group));
+        self.stream.begin_again(|board| {
+            let known = std::mem::take(&mut board.groups);
+            board.locks.retain(|id, _| stays(&id.group));
+            let view = |view: &GroupView| {
+                let known = known.iter().find(|known| known.name == view.name);
+                let known = known.filter(|_| stays(&view.name));
+                known.cloned().unwrap_or_else(|| view.clone())
+            };
+            board.groups = views.iter().map(view).collect();
+        });
     }
 
     /// What new signs of contention change.
@@ -240,8 +260,9 @@ impl Observer {
         if self.lately.get(&id).is_some_and(|gone| *gone > asked_at) {
             return None;
         }
-        let rules = self.rules.get(group);
-        let longest_hold = rules.map_or(Duration::MAX, |rules| rules.longest_hold);
+        // A late answer of a group that is gone.
+        let seat = self.seats.of(group)?;
+        let longest_hold = seat.longest_hold;
         let memory = self.memories.get(&id);
         let step = fold(
             id.clone(),
@@ -251,27 +272,23 @@ impl Observer {
             longest_hold,
             entry,
         );
-        if let Some(rules) = rules {
-            match &step {
-                Step::Nothing => {}
-                Step::Forget(_) | Step::Show(_) => rules.due.set(&id.key, None),
-                Step::Remember(
-                    memory,
-                    Change::Appeared { lock }
-                    | Change::Renewed { lock }
-                    | Change::ChangedHands { lock }
-                    | Change::Updated { lock },
-                )
-                | Step::Refresh(memory, lock) => {
-                    let due = renewing::due(lock, memory, longest_hold, asked_at);
-                    let overdue = renewing::overdue_at(lock, overdue_after_ms);
-                    let due = due.into_iter().chain(overdue).min();
-                    rules.due.set(&id.key, due);
-                }
-                Step::Remember(
-                    _,
-                    Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. },
-                ) => {}
+        match &step {
+            Step::Nothing => {}
+            Step::Forget(_) | Step::Show(_) => seat.due.set(&id.key, None),
+            Step::Remember(
+                memory,
+                Change::Appeared { lock }
+                | Change::Renewed { lock }
+                | Change::ChangedHands { lock }
+                | Change::Updated { lock },
+            )
+            | Step::Refresh(memory, lock) => {
+                let due = renewing::due(lock, memory, longest_hold, asked_at);
+                let overdue = renewing::overdue_at(lock, overdue_after_ms);
+                let due = due.into_iter().chain(overdue).min();
+                seat.due.set(&id.key, due);
+            }
+            Step::Remember(_, Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. }) => {
             }
         }
         let change = match step {

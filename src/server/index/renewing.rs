@@ -41,6 +41,7 @@ impl Beat {
             }
             // Several at once are taken for evenly spread.
             let step = apart_ms / f64::from(many);
+            renewals.remember(many, step.round() as u32);
             let before = f64::from(self.steps);
             self.steps = self.steps.saturating_add(many);
             let off = step - self.mean;

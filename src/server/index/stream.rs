@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::watch;
 
 use super::published::Published;
+use super::steps::Steps;
 use super::windows::{Seen, Windows};
 use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timestamp, View};
 
@@ -82,6 +83,7 @@ pub struct Stream {
     epoch: i64,
     state: Mutex<State>,
     windows: Windows,
+    steps: Steps,
     latest: watch::Sender<u64>,
 }
 
@@ -106,6 +108,7 @@ impl Stream {
             epoch: started_at.millis(),
             state: Mutex::new(state),
             windows: Windows::default(),
+            steps: Steps::default(),
             latest: watch::Sender::new(0),
         }
     }
@@ -154,6 +157,19 @@ impl Stream {
         self.state().published.of(group).collect()
     }
 
+    /// Changes the board in a way that no change tells of: everybody who watches gets all of it again. For the observer only.
+    pub(super) fn begin_again(&self, change: impl FnOnce(&mut Board)) {
+        let seq = {
+            let mut state = self.state();
+            change(&mut state.board);
+            state.ring.clear();
+            state.seq += 1;
+            state.seq
+        };
+        self.windows.forget();
+        self.latest.send_replace(seq);
+    }
+
     /// The whole board, as far as somebody may see it.
     pub fn snapshot(&self, sight: &Sight, now: Timestamp) -> (EventId, Snapshot) {
         let state = self.state();
@@ -168,7 +184,7 @@ impl Stream {
             },
             ..View::default()
         };
-        let counts = everything.of(&state.board, None).counts;
+        let counts = everything.of(&state.board, None, now).counts;
         let locks: Vec<_> = state
             .board
             .locks
@@ -189,21 +205,28 @@ impl Stream {
             total: u32::try_from(locks.len()).unwrap_or(u32::MAX),
             counts,
             locks,
+            from: 0,
+            apart: Vec::new(),
         };
         (id, snapshot)
     }
 
     /// What there is to see of a part of the board, and where that stands in the stream; nobody looks at the same part
     /// more often than it can be told.
-    pub fn window(&self, view: &View) -> Arc<Seen> {
+    pub fn window(&self, view: &View, now: Timestamp) -> Arc<Seen> {
         self.windows.of(view, |view| {
             let state = self.state();
             let id = EventId {
                 epoch: self.epoch,
                 seq: state.seq,
             };
-            (id, view.of(&state.board, None))
+            (id, view.of(&state.board, None, now))
         })
+    }
+
+    /// What viewers were told lately.
+    pub(super) fn steps(&self) -> &Steps {
+        &self.steps
     }
 
     /// As if nobody had looked lately.

@@ -6,18 +6,24 @@ use std::time::Instant;
 
 use super::fold::same;
 use super::stream::{EventId, Stream};
-use crate::domain::{Change, Counts, Ending, Lock, LockId, Snapshot, Timestamp, View, WindowNews};
+use super::windows::Seen;
+use crate::domain::{
+    Change, Counts, Ending, Lock, LockId, Snapshot, Timestamp, View, Window, WindowNews,
+};
 
-/// A viewer. It keeps what its window shows, and nothing else: what happens meanwhile is told as what came of it.
+/// A viewer, or several who were told the same. It keeps what its window shows, and nothing else: what happens meanwhile is told as what came of it.
+#[derive(Clone, Debug)]
 pub struct Watched {
     view: View,
     also: Vec<LockId>,
     place: Option<EventId>,
+    /// What was told last.
+    seen: Option<Arc<Seen>>,
     /// Up to where somebody was told before who opens a window anew.
     since: Option<EventId>,
     shown: BTreeMap<LockId, Arc<Lock>>,
-    total: u32,
-    counts: Counts,
+    /// What else was told of the window, but for the locks that left it.
+    news: WindowNews,
 }
 
 /// What a viewer is told.
@@ -49,10 +55,16 @@ impl Watched {
             view,
             also,
             place: None,
+            seen: None,
             since: None,
             shown: BTreeMap::new(),
-            total: 0,
-            counts: Counts::default(),
+            news: WindowNews {
+                total: 0,
+                counts: Counts::default(),
+                left: Vec::new(),
+                from: 0,
+                apart: Vec::new(),
+            },
         }
     }
 
@@ -64,19 +76,32 @@ impl Watched {
         }
     }
 
+    /// The part of the board that it looks at.
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What it was told last.
+    pub(super) fn seen(&self) -> Option<&Arc<Seen>> {
+        self.seen.as_ref()
+    }
+
+    /// Whether what it is told next depends on nothing but the part it looks at and what it was told last.
+    pub(super) fn is_one_of_many(&self) -> bool {
+        self.also.is_empty() && (self.seen.is_some() || self.since.is_none())
+    }
+
     /// All that there is to see, for one who begins.
     pub fn snapshot(&mut self, stream: &Stream, now: Timestamp) -> (Snapshot, EventId, Instant) {
-        let seen = stream.window(&self.view);
+        let seen = stream.window(&self.view, now);
         let mut locks = seen.window.locks.clone();
-        for lock in stream.locks(&self.also) {
-            if !locks.iter().any(|shown| shown.id == lock.id) {
-                locks.push(lock);
-            }
-        }
+        let mut apart = stream.locks(&self.also);
+        apart.retain(|lock| !locks.iter().any(|shown| shown.id == lock.id));
         self.place = Some(seen.id);
+        self.seen = Some(Arc::clone(&seen));
+        self.news = news(&seen.window, &apart);
+        locks.extend(apart);
         self.shown = by_id(&locks);
-        self.total = seen.window.total;
-        self.counts.clone_from(&seen.window.counts);
         let snapshot = Snapshot {
             id: seen.id.to_string(),
             observed_at: now,
@@ -89,8 +114,10 @@ impl Watched {
                     .collect()
             }),
             locks,
-            total: self.total,
-            counts: self.counts.clone(),
+            from: self.news.from,
+            apart: self.news.apart.clone(),
+            total: self.news.total,
+            counts: self.news.counts.clone(),
         };
         (snapshot, seen.id, seen.until)
     }
@@ -100,26 +127,34 @@ impl Watched {
         let Some(place) = self.place else {
             return self.begin(stream, now);
         };
-        let seen = stream.window(&self.view);
+        let seen = stream.window(&self.view, now);
         let mut here = by_id(&seen.window.locks);
-        here.extend(by_id(&stream.locks(&self.also)));
+        let mut apart = stream.locks(&self.also);
+        apart.retain(|lock| !here.contains_key(&lock.id));
+        here.extend(by_id(&apart));
         // Read after the window: whatever is missing there has been told of.
-        let Some((place, events)) = stream.changes_since(place, &self.view.filter.sight) else {
+        let Some((_, events)) = stream.changes_since(place, &self.view.filter.sight) else {
             return self.begin(stream, now);
         };
         let mut told = Vec::new();
         let mut groups = BTreeMap::new();
         let mut endings = BTreeMap::new();
         for event in &events {
+            // What came after the window was looked at is not told yet, but for how locks ended.
+            let is_told = event.id.was_told_by(seen.id);
             match &event.change {
-                Change::Group { group } => {
+                Change::Group { group } if is_told => {
                     groups.insert(group.name.as_str(), event);
                 }
-                Change::Lost { .. } => told.push(Told::Change(Box::new(event.change.clone()))),
+                Change::Lost { .. } if is_told => {
+                    told.push(Told::Change(Box::new(event.change.clone())))
+                }
                 Change::Gone { id, ending, at } => {
                     endings.insert(id, (*ending, *at));
                 }
-                Change::Appeared { .. }
+                Change::Group { .. }
+                | Change::Lost { .. }
+                | Change::Appeared { .. }
                 | Change::Renewed { .. }
                 | Change::ChangedHands { .. }
                 | Change::Updated { .. } => {}
@@ -147,19 +182,15 @@ impl Watched {
         }
         let groups = groups.into_values();
         told.extend(groups.map(|event| Told::Change(Box::new(event.change.clone()))));
-        if !left.is_empty() || self.total != seen.window.total || self.counts != seen.window.counts
-        {
-            self.total = seen.window.total;
-            self.counts.clone_from(&seen.window.counts);
-            told.push(Told::Window(Box::new(WindowNews {
-                total: self.total,
-                counts: self.counts.clone(),
-                left,
-            })));
+        let news = news(&seen.window, &apart);
+        if !left.is_empty() || self.news != news {
+            self.news = news;
+            let news = self.news.clone();
+            told.push(Told::Window(Box::new(WindowNews { left, ..news })));
         }
         self.shown = here;
-        // What came after the window was looked at is not told yet, but for how locks ended.
-        self.place = Some(place);
+        self.place = Some(seen.id);
+        self.seen = Some(Arc::clone(&seen));
         Telling {
             told,
             place: seen.id,
@@ -181,6 +212,17 @@ impl Watched {
             _ => None,
         }));
         Telling { told, place, until }
+    }
+}
+
+/// What is told of a window beside its locks.
+fn news(window: &Window, apart: &[Arc<Lock>]) -> WindowNews {
+    WindowNews {
+        total: window.total,
+        counts: window.counts.clone(),
+        left: Vec::new(),
+        from: window.from,
+        apart: apart.iter().map(|lock| lock.id.clone()).collect(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::lately::Lately;
 use super::restart::Past;
 use super::trouble::Trouble;
 use crate::domain::{FeedLevel, Moved, NodeState, NodeView, Role, Timestamp};
@@ -113,6 +114,7 @@ pub struct Health {
     moved: Option<Moved>,
     read_from: Option<String>,
     past: Past,
+    lately: Lately,
     heard_at: Option<Timestamp>,
     clock_step: Option<ClockStep>,
 }
@@ -132,6 +134,7 @@ impl Health {
             moved: None,
             read_from: None,
             past: Past::unknown(),
+            lately: Lately::default(),
             heard_at: None,
             clock_step: None,
         }
@@ -187,6 +190,8 @@ impl Health {
             self.round_trips.clear();
         }
         self.enter(NodeState::Up, None, vitals.heard_at);
+        self.lately
+            .note(NodeState::Up, Some(vitals.round_trip), vitals.heard_at);
         self.heard_at = Some(vitals.heard_at);
         self.latency = Some(vitals.round_trip);
         if let Some(skew) = vitals.skew_ms {
@@ -221,7 +226,9 @@ impl Health {
     pub fn moved(&mut self, from: String, now: Timestamp, at: Instant) {
         self.facts = Facts::default();
         self.past.forgot(at);
-        self.moved = Some(Moved { from, at: now });
+        let moved = Moved { from, at: now };
+        self.lately.moved(moved.clone());
+        self.moved = Some(moved);
     }
 
     /// Notes which replica is read from, and why it is not at the moment.
@@ -232,6 +239,16 @@ impl Health {
         });
     }
 
+    /// Whether it puts every write on its disk before it answers; nothing before it was asked.
+    pub fn keeps_every_write(&self) -> Option<bool> {
+        self.facts_at.map(|_| self.facts.keeps_every_write)
+    }
+
+    /// What it was lately.
+    pub fn lately(&self) -> &Lately {
+        &self.lately
+    }
+
     /// What its restarts may have made it forget.
     pub fn past(&self) -> Past {
         self.past
@@ -240,6 +257,7 @@ impl Health {
     /// The node can no longer be used.
     pub fn lost(&mut self, trouble: &Trouble, now: Timestamp) {
         self.enter(trouble.state, Some(trouble.reason.clone()), now);
+        self.lately.note(trouble.state, None, now);
         self.past.missed();
         self.latency = None;
         // The clock of a node that comes back may be another one.
@@ -249,6 +267,7 @@ impl Health {
     fn enter(&mut self, state: NodeState, reason: Option<String>, now: Timestamp) {
         if self.since.is_none() || self.state != state {
             self.since = Some(now);
+            self.lately.turned(state, reason.as_deref(), now);
         }
         self.state = state;
         self.reason = reason;

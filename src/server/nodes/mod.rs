@@ -4,6 +4,7 @@ mod calls;
 mod cluster;
 mod feed;
 pub mod health;
+mod lately;
 pub mod line;
 pub mod look;
 pub mod memory;
@@ -42,7 +43,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Coverage, GroupKind, LockKey, NodeView, Timestamp};
+use crate::domain::{Coverage, GroupKind, LockKey, NodePast, NodeView, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
 use cluster::Cluster;
@@ -183,6 +184,16 @@ impl Group {
             ..node.view()
         };
         nodes.iter().zip(hazards).map(with_hazard).collect()
+    }
+
+    /// How every node was lately. Never waits.
+    pub fn pasts(&self) -> Vec<NodePast> {
+        let slots = |node: &Arc<Node>| match &self.members {
+            Members::Cluster(cluster) => Some(cluster.slots_of(node)),
+            Members::Fixed(_) => None,
+        };
+        let nodes = self.each();
+        nodes.iter().map(|node| node.lately(slots(node))).collect()
     }
 
     /// Why one of a lock's nodes takes no part in acquiring it, if it does not: it may have forgotten some.

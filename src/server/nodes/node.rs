@@ -15,7 +15,8 @@ use super::memory::Memory;
 use super::reach::{Moved, Reach};
 use super::restart::Past;
 use super::trouble::{Missed, Trouble};
-use crate::domain::{NodeState, NodeView, Role};
+use crate::domain::node_past::ScanBudget;
+use crate::domain::{NodePast, NodeState, NodeView, Role};
 use crate::server::clock::Clock;
 use crate::server::config::{GroupConfig, NodeConfig};
 
@@ -36,6 +37,8 @@ pub struct Node {
     feed: Arc<Feed>,
     /// Why touches cannot be told.
     unmeasured: Mutex<Option<String>>,
+    /// What being scanned takes of its time.
+    scanned: Mutex<Option<ScanBudget>>,
     /// The cluster whose slots it serves.
     pub(super) cluster: Option<Weak<Cluster>>,
     /// Cancelled when it does not belong to the group any more.
@@ -115,6 +118,7 @@ impl Node {
             memory: Mutex::new(Memory::default()),
             feed: Arc::new(feed),
             unmeasured: Mutex::default(),
+            scanned: Mutex::default(),
             cluster,
             gone: gone.clone(),
         });
@@ -179,6 +183,31 @@ impl Node {
         view.missing = feed.missing;
         view.unmeasured.clone_from(&self.unmeasured());
         view
+    }
+
+    /// How it was lately; of a cluster it serves so many slots.
+    pub(super) fn lately(&self, slots: Option<u32>) -> NodePast {
+        let scan = self.scanned().clone();
+        let health = self.health();
+        let lately = health.lately();
+        NodePast {
+            node: self.name.clone(),
+            hour: lately.hour(self.clock.now()),
+            turns: lately.turns(),
+            moves: lately.moves(),
+            keeps_every_write: health.keeps_every_write(),
+            scan,
+            slots,
+        }
+    }
+
+    /// Notes what being scanned takes of its time.
+    pub(super) fn is_scanned(&self, budget: ScanBudget) {
+        *self.scanned() = Some(budget);
+    }
+
+    fn scanned(&self) -> MutexGuard<'_, Option<ScanBudget>> {
+        self.scanned.lock().expect("nobody panics while holding it")
     }
 
     /// What the server says it is.

@@ -34,6 +34,8 @@ pub struct Pace {
     lately: VecDeque<(Duration, u32)>,
     /// Seconds that the node works on one key when nothing disturbs it.
     usual: Option<f64>,
+    /// What the node worked on our calls in all, as far as that can be told from here.
+    worked: Duration,
 }
 
 impl Pace {
@@ -44,6 +46,7 @@ impl Pace {
             count: if share >= 100 { MOST } else { FEWEST },
             lately: VecDeque::with_capacity(CALLS_COMPARED),
             usual: None,
+            worked: Duration::ZERO,
         }
     }
 
@@ -52,9 +55,20 @@ impl Pace {
         self.count
     }
 
+    /// The share of the node's time that it may spend on us, in percent.
+    pub fn share(&self) -> u32 {
+        self.share
+    }
+
+    /// What the node worked on our calls in all, as far as that can be told from here.
+    pub fn worked(&self) -> Duration {
+        self.worked
+    }
+
     /// Takes note of a call, of which the way there and back took `way`; the pause after it.
     pub fn pause_after(&mut self, took: Duration, way: Duration) -> Duration {
         if self.share == 100 {
+            self.worked += took.saturating_sub(way);
             return Duration::ZERO;
         }
         if self.lately.len() == CALLS_COMPARED {
@@ -71,6 +85,7 @@ impl Pace {
             .map(per_key)
             .fold(f64::INFINITY, f64::min);
         let at_the_node = Duration::from_secs_f64(quickest * f64::from(self.count));
+        self.worked += at_the_node;
 
         // What is usual follows slowly: a node may become slower for good, and one call that was lucky is no measure.
         let usual = self.usual.unwrap_or(quickest);

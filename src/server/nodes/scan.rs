@@ -14,6 +14,7 @@ use super::patterns::Patterns;
 use super::scripts::FENCES;
 use super::trouble::Missed;
 use crate::domain::LockKey;
+use crate::domain::node_past::ScanBudget;
 
 /// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
 const BETWEEN_PASSES: Duration = Duration::from_millis(500);
@@ -141,9 +142,11 @@ impl<'a> Pass<'a> {
         // Several patterns in one go: the node answers with every name, and they are told apart here.
         let pattern = wanted.patterns.only_one();
         let mut cursor = 0;
+        let worked_before = pace.worked();
         loop {
             let mut names;
             (cursor, names) = self.page(pattern, cursor, pace).await?;
+            self.tell_budget(pace, pace.worked() - worked_before);
             if pattern.is_none() {
                 names.retain(|name| wanted.patterns.any_matches(name));
             }
@@ -155,6 +158,18 @@ impl<'a> Pass<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Notes what this pass has taken of the node's time until now.
+    fn tell_budget(&self, pace: &Pace, worked: Duration) {
+        let elapsed = self.started.elapsed().max(Duration::from_micros(1));
+        let permille = worked.as_micros().saturating_mul(1_000) / elapsed.as_micros();
+        self.node.is_scanned(ScanBudget {
+            allowed_percent: pace.share(),
+            used_permille: u32::try_from(permille).unwrap_or(1_000).min(1_000),
+            keys_a_call: pace.count(),
+            at: self.node.clock().now(),
+        });
     }
 
     /// One call, and the pause after it.

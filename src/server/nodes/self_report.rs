@@ -25,7 +25,7 @@ const SECTIONS: [&str; 6] = [
 ];
 
 /// The settings. None of them is a secret; that user may read those as well is why many do not grant it.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 11] = [
     "appendonly",
     "appendfsync",
     "no-appendfsync-on-rewrite",
@@ -35,6 +35,8 @@ const SETTINGS: [&str; 9] = [
     "maxmemory-policy",
     "client-output-buffer-limit",
     "notify-keyspace-events",
+    "min-replicas-to-write",
+    "cluster-require-full-coverage",
 ];
 
 /// Finding out the addresses of a host may take so long.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
@@ -42,7 +42,7 @@ pub struct AcquireRequest {
 }
 
 /// A lock that was acquired.
-#[derive(Clone, Serialize, ToSchema)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct Acquired {
     /// The secret with which the lock is extended and released. Shown in the answer to the acquire, and nowhere else.
     pub token: String,

@@ -46,7 +46,7 @@ impl Operations {
 
     /// Gives the acts of programs that were killed their end: what the nodes show of their locks now.
     pub async fn close_what_was_left(&self) {
-        for group in &self.groups {
+        for group in self.all_groups().iter() {
             group.first_attempts().await;
         }
         self.audit.close_what_was_left(|id| self.seen_of(id)).await;

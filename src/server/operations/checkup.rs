@@ -1,17 +1,20 @@
 //! The doctor's visit: asks the nodes of a group about themselves, and has the rules judge what they say.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 
 use super::Operations;
-use crate::domain::{Checkup, Fault, Timestamp};
+use crate::domain::{Checkup, Fault, GroupPast, GroupView, NodesTold, Timestamp};
 use crate::server::access::Actor;
 use crate::server::doctor::{self, Examined, Leases, Patient};
 use crate::server::nodes::Group;
 
 /// Nodes are asked at most this often, however many ask here; nobody asking, they are not asked at all.
 const FRESH: Duration = Duration::from_secs(5);
+/// For those who only count findings, this often is enough.
+const COUNTED: Duration = Duration::from_secs(60);
 
 impl Operations {
     /// What the doctor says of one group.
@@ -23,9 +26,57 @@ impl Operations {
     /// What the doctor says of every group that may be seen.
     pub async fn checkups(&self, actor: &Actor) -> Vec<Checkup> {
         let sight = actor.rights().sight();
-        let seen = self.groups.iter();
+        let groups = self.all_groups();
+        let seen = groups.iter();
         let seen = seen.filter(|group| sight.shows(&group.config.name));
         join_all(seen.map(|group| self.check_up(group))).await
+    }
+
+    /// What the doctor said of these groups last. Nobody waits: where that is a minute ago, nodes are asked for the next time.
+    pub fn last_checkups(self: &Arc<Self>, groups: &[GroupView]) -> Vec<Checkup> {
+        let now = self.index().now();
+        let all = self.all_groups();
+        let asked = all
+            .iter()
+            .filter(|group| groups.iter().any(|view| view.name == group.config.name));
+        let last = asked.filter_map(|group| {
+            let last = self.checkups.last(&group.config.name);
+            if last
+                .as_ref()
+                .is_none_or(|(at, _)| now.since(*at) >= COUNTED)
+            {
+                let (operations, group) = (Arc::clone(self), Arc::clone(group));
+                tokio::spawn(async move { operations.check_up(&group).await });
+            }
+            last.map(|(_, checkup)| checkup)
+        });
+        last.collect()
+    }
+
+    /// What the doctor says of these groups, and how their nodes were; of those only that may be seen.
+    pub async fn nodes_told(&self, actor: &Actor, names: &[String]) -> NodesTold {
+        let sight = actor.rights().sight();
+        let all = self.all_groups();
+        let wanted = all.iter().filter(|group| {
+            let name = &group.config.name;
+            sight.shows(name) && names.contains(name)
+        });
+        let wanted: Vec<_> = wanted.collect();
+        let checkups = join_all(wanted.iter().map(|group| self.check_up(group))).await;
+        let past = |group: &&Arc<Group>| GroupPast {
+            group: group.config.name.clone(),
+            sentinels: group
+                .config
+                .sentinels
+                .iter()
+                .map(|sentinel| sentinel.url.address())
+                .collect(),
+            nodes: group.pasts(),
+        };
+        NodesTold {
+            checkups,
+            groups: wanted.iter().map(past).collect(),
+        }
     }
 
     async fn check_up(&self, group: &Group) -> Checkup {

@@ -10,11 +10,12 @@ use utoipa::ToSchema;
 use super::act::impossible;
 use super::force::check_reason;
 use super::{ForceRelease, Operations};
-use crate::domain::{Fault, Fingerprint, LockId, LockKey, Place, Released, SeenHold, Verb};
+use crate::domain::bulk::MOST_AT_ONCE;
+use crate::domain::{
+    Fault, Fingerprint, LockId, LockKey, Picked, Place, Rehearsed, Released, SeenHold, Verb,
+};
 use crate::server::access::Actor;
 
-/// So many may be asked for in one go.
-const MOST_AT_ONCE: usize = 500;
 /// So many are on their way at the same time: few enough for a node that serves others, too.
 const TOGETHER: usize = 16;
 
@@ -110,6 +111,26 @@ impl Operations {
         Ok(stream::iter(each).buffered(TOGETHER).collect().await)
     }
 
+    /// Says of each of these locks what would come of releasing it; in their order. Nothing is touched, and nothing written down.
+    pub async fn rehearse_releases(
+        self: &Arc<Self>,
+        actor: &Actor,
+        picked: Vec<Picked>,
+    ) -> Result<Vec<Rehearsed>, Fault> {
+        let items = picked.into_iter().map(ForceItem::of).collect();
+        let request = ForceReleases {
+            items,
+            reason: "to see what would happen".to_owned(),
+            dry_run: true,
+        };
+        let ends = self.force_releases(actor, request).await?.into_iter();
+        let rehearsed = ends.map(|ForcedItem { id, end, .. }| Rehearsed {
+            id,
+            end: end.map(|released| released.nodes),
+        });
+        Ok(rehearsed.collect())
+    }
+
     async fn force_one(
         &self,
         actor: &Actor,
@@ -167,6 +188,23 @@ fn read(items: Vec<ForceItem>) -> Result<Vec<Condemned>, Fault> {
 }
 
 impl ForceItem {
+    /// What somebody picked on a page, who will be asked to confirm it there.
+    fn of(picked: Picked) -> Self {
+        let Picked {
+            id,
+            fingerprint,
+            seen,
+        } = picked;
+        Self {
+            key: id.key.text().into_owned(),
+            key_encoded: Some(id.key.encoded()),
+            confirm: Some(id.key.text().into_owned()),
+            group: id.group,
+            fingerprint: fingerprint.as_str().to_owned(),
+            seen,
+        }
+    }
+
     fn read(self, nth: usize) -> Result<Condemned, Fault> {
         let wrong = |field: &str, detail: &str| {
             impossible(&format!("items[{nth}].{field}"), detail.to_owned())

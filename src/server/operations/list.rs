@@ -56,10 +56,12 @@ impl Operations {
             },
             sort: query.sort,
             order: query.order,
+            from: 0,
             limit: query.limit,
         };
         let stream = self.index().stream();
-        let page = stream.read(|board| view.of(board, after.as_ref()));
+        let now = self.index().now();
+        let page = stream.read(|board| view.of(board, after.as_ref(), now));
         let next_cursor = page
             .locks
             .last()
@@ -78,7 +80,7 @@ impl Operations {
             total: page.total,
             locks: page.locks,
             next_cursor,
-            observed_at: self.index().now(),
+            observed_at: now,
             nodes_reached,
             nodes_total,
         })

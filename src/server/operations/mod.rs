@@ -15,11 +15,12 @@ mod kept;
 mod list;
 mod mine;
 mod owners;
+mod raw;
 mod sample;
 mod waits;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
@@ -50,13 +51,13 @@ use mine::Held;
 
 /// Every verb that pages, API and command line share.
 pub struct Operations {
-    groups: Vec<Arc<Group>>,
+    groups: RwLock<Arc<[Arc<Group>]>>,
     index: Index,
     audit: Audit,
     held: Held,
     kept: KeptLocks,
     /// Who waits for which lock, by group.
-    queues: Arc<BTreeMap<String, Queues>>,
+    queues: AllQueues,
     /// Held while a sample is taken.
     sampling: tokio::sync::Mutex<()>,
     /// Who waits for whom.
@@ -68,6 +69,9 @@ pub struct Operations {
     aftermaths: Aftermaths,
 }
 
+/// Who waits, by group: from the first one that does.
+type AllQueues = Arc<Mutex<BTreeMap<String, Arc<Queues>>>>;
+
 /// The longest name that is accepted from outside: far above what any library writes, far below what harms.
 pub const LONGEST_KEY: usize = 16 * 1024;
 
@@ -77,17 +81,16 @@ impl Operations {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new(groups: Vec<Arc<Group>>, index: Index, audit: Audit) -> Self {
-        let name = |group: &Arc<Group>| (group.config.name.clone(), Queues::default());
-        let queues = Arc::new(groups.iter().map(name).collect());
+        let queues = AllQueues::default();
         tokio::spawn(wake(index.gone(), Arc::clone(&queues)));
         let names = || groups.iter().map(|group| group.config.name.as_str());
         Self {
             telemetry: Telemetry::new(names(), index.now()),
             webhooks: Webhooks::default(),
-            waits: Fresh::of(names()),
-            checkups: Fresh::of(names()),
+            waits: Fresh::default(),
+            checkups: Fresh::default(),
             queues,
-            groups,
+            groups: RwLock::new(groups.into()),
             index,
             audit,
             held: Held::default(),
@@ -100,6 +103,24 @@ impl Operations {
     /// The same, with everybody told who wants to hear of acts.
     pub fn telling(self, webhooks: Webhooks) -> Self {
         Self { webhooks, ..self }
+    }
+
+    /// These are the groups from now on; what was known of those that are named is forgotten.
+    pub fn replace_groups(&self, groups: Vec<Arc<Group>>, changed: &[String]) {
+        for group in &groups {
+            self.telemetry.acts.know(&group.config.name);
+        }
+        *self.groups.write().unwrap_or_else(PoisonError::into_inner) = groups.into();
+        for name in changed {
+            self.waits.forget(name);
+            self.checkups.forget(name);
+        }
+    }
+
+    /// The groups as they are right now.
+    fn all_groups(&self) -> Arc<[Arc<Group>]> {
+        // Only ever replaced as a whole.
+        Arc::clone(&self.groups.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What is counted while acts and requests are answered.
@@ -132,8 +153,10 @@ impl Operations {
 
     fn every_group(&self) -> Vec<GroupView> {
         let mut views = self.index.stream().read(|board| board.groups.clone());
-        for (view, group) in views.iter_mut().zip(&self.groups) {
-            view.nodes = group.nodes();
+        let groups = self.all_groups();
+        for view in &mut views {
+            let group = groups.iter().find(|group| group.config.name == view.name);
+            view.nodes = group.map(|group| group.nodes()).unwrap_or_default();
         }
         views
     }
@@ -193,12 +216,17 @@ impl Operations {
     }
 
     /// Those who wait in a group that is known to exist.
-    fn queues(&self, group: &str) -> &Queues {
-        self.queues.get(group).expect("every group has its queues")
+    fn queues(&self, group: &str) -> Arc<Queues> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        match queues.get(group) {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(queues.entry(group.to_owned()).or_default()),
+        }
     }
 
     fn group(&self, name: &str) -> Result<Arc<Group>, Fault> {
-        let known = self.groups.iter().find(|group| group.config.name == name);
+        let groups = self.all_groups();
+        let known = groups.iter().find(|group| group.config.name == name);
         known.cloned().ok_or_else(|| Fault::UnknownGroup {
             group: name.to_owned(),
         })
@@ -238,11 +266,13 @@ impl Operations {
 }
 
 /// Rings for those who wait when anybody, here or elsewhere, is seen to have released. Ends with the index.
-async fn wake(mut gone: broadcast::Receiver<LockId>, queues: Arc<BTreeMap<String, Queues>>) {
+async fn wake(mut gone: broadcast::Receiver<LockId>, queues: AllQueues) {
     loop {
         match gone.recv().await {
             Ok(id) => {
-                if let Some(queues) = queues.get(&id.group) {
+                let known = queues.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = known.get(&id.group).cloned();
+                if let Some(queues) = known {
                     queues.freed(&id.key);
                 }
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Operations;
-use crate::domain::{Fault, Lock, Owners, OwnersBy};
+use crate::domain::{Fault, Lock, Owners, OwnersAsked};
 use crate::server::access::Actor;
 
 impl Operations {
@@ -12,7 +12,7 @@ impl Operations {
         &self,
         actor: &Actor,
         group: Option<&str>,
-        by: OwnersBy,
+        asked: &OwnersAsked,
     ) -> Result<Owners, Fault> {
         if let Some(group) = group {
             self.group_to_see(actor, group)?;
@@ -29,7 +29,7 @@ impl Operations {
             .read(|board| board.locks.values().filter(wanted).cloned().collect());
         Ok(Owners::of(
             locks.iter().map(Arc::as_ref),
-            by,
+            asked,
             self.index().now(),
         ))
     }

@@ -29,7 +29,7 @@ impl Operations {
             Some(name) => vec![self.group_to_see(actor, name)?],
             None => {
                 let sight = actor.rights().sight();
-                let mut groups = self.groups.clone();
+                let mut groups = self.all_groups().to_vec();
                 groups.retain(|group| sight.shows(&group.config.name));
                 groups
             }

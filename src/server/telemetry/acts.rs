@@ -1,21 +1,26 @@
 //! How many acts there were in each group, by what came of them.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::counts::Counts;
 use super::page::Page;
 use crate::domain::{ActKind, Fault, GroupView};
 
+/// One for each kind of act.
+type OfGroup = Arc<[Counts<&'static str>; ActKind::ALL.len()]>;
+
 /// What came of the acts.
 pub struct Acts {
-    groups: BTreeMap<String, [Counts<&'static str>; ActKind::ALL.len()]>,
+    groups: RwLock<BTreeMap<String, OfGroup>>,
     /// Acts on groups that do not exist: their names are whatever somebody sent.
-    elsewhere: [Counts<&'static str>; ActKind::ALL.len()],
+    elsewhere: OfGroup,
 }
 
 /// An act that is under way: it is counted when it ends, or when nobody waits for its end any more.
-pub struct UnderWay<'a> {
-    counts: &'a Counts<&'static str>,
+pub struct UnderWay {
+    counts: OfGroup,
+    act: usize,
     outcome: &'static str,
 }
 
@@ -23,18 +28,32 @@ impl Acts {
     /// Nothing was done yet in these groups.
     pub fn of<'a>(groups: impl Iterator<Item = &'a str>) -> Self {
         Self {
-            groups: groups
-                .map(|group| (group.to_owned(), Default::default()))
-                .collect(),
+            groups: RwLock::new(
+                groups
+                    .map(|group| (group.to_owned(), Default::default()))
+                    .collect(),
+            ),
             elsewhere: Default::default(),
         }
     }
 
+    /// From now on there is such a group.
+    pub fn know(&self, group: &str) {
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        groups.entry(group.to_owned()).or_default();
+    }
+
+    fn of_group(&self, group: &str) -> Option<OfGroup> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        groups.get(group).cloned()
+    }
+
     /// An act begins.
-    pub fn begin(&self, act: ActKind, group: &str) -> UnderWay<'_> {
-        let counts = self.groups.get(group).unwrap_or(&self.elsewhere);
+    pub fn begin(&self, act: ActKind, group: &str) -> UnderWay {
+        let counts = self.of_group(group);
         UnderWay {
-            counts: &counts[act as usize],
+            counts: counts.unwrap_or_else(|| Arc::clone(&self.elsewhere)),
+            act: act as usize,
             outcome: "given-up",
         }
     }
@@ -50,9 +69,10 @@ impl Acts {
             "lockkeeper_acts_total",
             "Acts through this console by what came of them: done, the code of the refusal, or given-up where the client hung up.",
         );
-        let groups = names.filter_map(|name| Some((name, self.groups.get(name)?)));
-        for (group, counts) in groups.chain([("", &self.elsewhere)]) {
-            for (act, counts) in ActKind::ALL.into_iter().zip(counts) {
+        let groups = names.filter_map(|name| Some((name, self.of_group(name)?)));
+        let elsewhere = ("", Arc::clone(&self.elsewhere));
+        for (group, counts) in groups.chain([elsewhere]) {
+            for (act, counts) in ActKind::ALL.into_iter().zip(counts.iter()) {
                 for (outcome, n) in counts.each() {
                     let labels = [("group", group), ("act", act.slug()), ("outcome", outcome)];
                     acts.add(&labels, n);
@@ -62,16 +82,16 @@ impl Acts {
     }
 }
 
-impl UnderWay<'_> {
+impl UnderWay {
     /// It ended like this.
     pub fn end<T>(mut self, end: &Result<T, Fault>) {
         self.outcome = end.as_ref().map_or_else(Fault::code, |_| "done");
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.counts.add(self.outcome);
+        self.counts[self.act].add(self.outcome);
     }
 }
 

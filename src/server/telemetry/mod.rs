@@ -2,6 +2,7 @@
 
 mod acts;
 mod counts;
+mod findings;
 mod locks;
 pub mod logs;
 mod nodes;
@@ -10,7 +11,7 @@ mod process;
 mod requests;
 mod times;
 
-use crate::domain::{GroupView, Timestamp};
+use crate::domain::{Checkup, GroupView, Timestamp};
 use crate::server::index::Index;
 pub use acts::Acts;
 pub use counts::Counts;
@@ -32,6 +33,8 @@ pub struct Now<'a> {
     pub groups: &'a [GroupView],
     /// What is observed.
     pub index: &'a Index,
+    /// What the doctor said last, where he was asked.
+    pub checkups: &'a [Checkup],
     /// How many locks this console renews for others.
     pub kept: usize,
     /// How many requests of each kind it has taken on: `requests`, `waiting`, `streams`.
@@ -56,6 +59,7 @@ impl Telemetry {
             .add(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         locks::write(&mut page, now, at);
         nodes::write(&mut page, now.groups, at);
+        findings::write(&mut page, now.checkups, at);
         self.acts.write(&mut page, now.groups);
         self.requests.write(&mut page);
         let mut taken = page.gauge(

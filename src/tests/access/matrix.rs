@@ -54,6 +54,12 @@ fn nothing(_: &LockId) -> Value {
 const ROUTES: &[Rule] = &[
     rule("GET /api/v1/groups", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/locks", Verb::See, Where::Console, nothing),
+    rule(
+        "GET /api/v1/locks/export",
+        Verb::See,
+        Where::Console,
+        nothing,
+    ),
     rule("GET /api/v1/waits", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/owners", Verb::See, Where::Console, nothing),
     rule("GET /api/v1/events", Verb::See, Where::Console, nothing),
@@ -141,13 +147,30 @@ const FUNCTIONS: &[Rule] = &[
         Where::Group,
         |id| json!({"group": id.group, "key": id.key.encoded()}),
     ),
+    rule(
+        "find",
+        Verb::See,
+        Where::Console,
+        |_| json!({"text": "lock"}),
+    ),
+    rule(
+        "raw",
+        Verb::See,
+        Where::Group,
+        |id| json!({"group": id.group, "key": id.key.encoded()}),
+    ),
     rule("waits", Verb::See, Where::Console, |_| json!({})),
-    rule("checkups", Verb::See, Where::Console, |_| json!({})),
+    rule(
+        "nodes",
+        Verb::See,
+        Where::Console,
+        |_| json!({"search": ""}),
+    ),
     rule(
         "owners",
         Verb::See,
         Where::Console,
-        |_| json!({"by": "host"}),
+        |_| json!({"search": ""}),
     ),
     rule(
         "audit",
@@ -186,6 +209,13 @@ const FUNCTIONS: &[Rule] = &[
         Verb::ForceRelease,
         Where::Lock,
         |id| json!({"id": id, "fingerprint": "0123456789abcdef", "seen": {}, "reason": " ", "confirm": null}),
+    ),
+    // As with `force-releases`, each lock of the list is asked about besides.
+    rule(
+        "rehearse_releases",
+        Verb::ForceRelease,
+        Where::Console,
+        |_| json!({"picked": []}),
     ),
     rule(
         "monitor_sample",

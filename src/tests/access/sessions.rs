@@ -6,7 +6,7 @@ use lockkeeper::domain::role::Role;
 use lockkeeper::domain::{Rights, Timestamp};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::access::SessionsConfig;
-use lockkeeper::server::config::{AccessConfig, Config};
+use lockkeeper::server::config::{AccessConfig, Config, Later};
 use tokio::sync::watch;
 
 use super::{FORM, console_for, console_with, get_with, rights, sign_in, token, user};
@@ -109,12 +109,12 @@ async fn what_the_configuration_says_later_counts_at_once_and_a_new_password_end
         users: people.to_vec(),
         ..AccessConfig::default()
     };
-    let (sender, later) = watch::channel(access.clone());
-    let config = Config {
+    let mut config = Config {
         access: access.clone(),
-        access_later: Some(later),
         ..Config::of(vec![group("orders", &nodes)])
     };
+    let (sender, later) = watch::channel(Later::of(&config));
+    config.later = Some(later);
     let console = TestConsole::start_as(config, Clock::real()).await;
     let person = console.person();
     let mut cookies = Vec::new();
@@ -130,7 +130,7 @@ async fn what_the_configuration_says_later_counts_at_once_and_a_new_password_end
         people[2].clone(),
     ];
     access.users[2].rights = see(Role::Viewer);
-    sender.send_replace(access);
+    sender.send_modify(|later| later.access = access);
     eventually_is("alice is out", async || !is_in(&person, &cookies[0]).await).await;
     assert!(!is_in(&person, &cookies[1]).await);
     assert!(is_in(&person, &cookies[2]).await);

@@ -46,14 +46,14 @@ async fn acquire(person: &Person, key: &[u8]) -> Value {
 }
 
 /// The real program, serving.
-struct Served {
-    child: Child,
-    person: Person,
+pub struct Served {
+    pub child: Child,
+    pub person: Person,
 }
 
 impl Served {
     /// With this configuration in the folder; `how` is what starts it, the program itself or a shell around it.
-    async fn start(mut how: Command, folder: &Path) -> Self {
+    pub async fn start(mut how: Command, folder: &Path) -> Self {
         let mut child = how
             .current_dir(folder)
             .env("HOME", folder)
@@ -80,7 +80,7 @@ impl Served {
 }
 
 /// `lockkeeper serve` as it is configured in the folder.
-fn serve() -> Command {
+pub fn serve() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command.args(["serve", "--config", "lockkeeper.toml"]);
     command
@@ -280,7 +280,7 @@ async fn what_an_act_costs_to_be_written() {
     const ACTS: u32 = 20_000;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.jsonl");
-    let audit = Audit::new(&AuditConfig::to(file), Clock::real());
+    let audit = Audit::new(&AuditConfig::to(file), None, Clock::real());
     let lock = LockId {
         group: "orders".into(),
         key: "lock:payout:eu:2026-11".into(),

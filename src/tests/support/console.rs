@@ -134,6 +134,14 @@ impl Person {
         }
     }
 
+    /// The same, on a connection of its own for each request, as behind a balancer that looks at connections.
+    pub fn always_anew(address: SocketAddr) -> Self {
+        let client = Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(0)
+            .build_http();
+        Self { address, client }
+    }
+
     /// Somebody who calls from another of this machine's addresses (127.0.0.2, 127.0.0.3 …).
     pub fn calling_from(&self, from: [u8; 4]) -> Self {
         let mut connector = HttpConnector::new();
@@ -187,6 +195,17 @@ impl Person {
         timeout(Duration::from_secs(10), exchange)
             .await
             .expect("the console answers")
+    }
+
+    /// Posts JSON to a console that may not live to answer.
+    pub async fn send_unanswered(&self, method: &str, path: &str, body: Value) {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address))
+            .header("content-type", "application/json")
+            .body(Full::from(body.to_string()))
+            .unwrap();
+        let _no_answer = self.client.request(request).await;
     }
 
     /// Begins to watch.

@@ -64,6 +64,25 @@ impl FakeServer {
         .await
     }
 
+    /// Says something of a story of its own on each connection, whenever it hears something.
+    pub async fn saying<S>(begin: impl Fn() -> S + Send + Sync + 'static) -> Self
+    where
+        S: FnMut() -> Vec<u8> + Send + 'static,
+    {
+        Self::serving(move |mut stream| {
+            let mut story = begin();
+            async move {
+                let mut heard = [0; 4096];
+                while let Ok(1..) = stream.read(&mut heard).await {
+                    if stream.write_all(&story()).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        })
+        .await
+    }
+
     /// Its URL.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)

@@ -1,6 +1,8 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
 pub mod alarm;
+pub mod balancer;
+pub mod busy;
 pub mod certificates;
 pub mod clusters;
 pub mod console;
@@ -8,6 +10,7 @@ pub mod fake_servers;
 pub mod force;
 pub mod keys;
 pub mod ours;
+pub mod process;
 pub mod programs;
 pub mod prometheus;
 pub mod proxy;

@@ -24,6 +24,16 @@ pub fn python_with_lock_clients() -> PathBuf {
     python
 }
 
+/// schemathesis, which asks an API whatever its document allows and forbids.
+pub fn schemathesis() -> PathBuf {
+    let program = super::installed("schemathesis").join("bin/schemathesis");
+    assert!(
+        program.exists(),
+        "schemathesis is not installed; `make setup` installs it"
+    );
+    program
+}
+
 /// Node.js, once the npm package is there.
 pub fn node(package: &str) -> PathBuf {
     let folder = Path::new(REPO).join("node_modules").join(package);

@@ -2,10 +2,12 @@
 
 use leptos::prelude::*;
 
+use crate::domain::role::Role;
 use crate::domain::{Came, Me, Painted};
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
 use crate::ui::paths;
+use crate::ui::words::frame;
 
 /// The corner that says who is signed in.
 #[component]
@@ -35,7 +37,7 @@ fn OfMe(show: fn(Me) -> AnyView) -> impl IntoView {
 }
 
 fn account(me: Me) -> AnyView {
-    let role = me.rights.role.slug();
+    let role = role(me.rights.role);
     let scope = scope(&me);
     match me.came {
         Came::Local | Came::Anyone => ().into_any(),
@@ -52,9 +54,9 @@ fn account(me: Me) -> AnyView {
                         action=paths::SIGN_OUT
                         class="absolute end-0 z-10 mt-1 w-48 rounded-lg border border-line bg-surface p-1 shadow-lift"
                     >
-                        <button class=item>"Sign out"</button>
+                        <button class=item>{frame::sign_out()}</button>
                         <button class=item name="everywhere" value="yes">
-                            "Sign out everywhere"
+                            {frame::sign_out_everywhere()}
                         </button>
                     </form>
                 </details>
@@ -74,14 +76,22 @@ fn Named(name: String, role: &'static str, scope: String) -> impl IntoView {
     }
 }
 
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Viewer => frame::viewer(),
+        Role::Operator => frame::operator(),
+        Role::Admin => frame::admin(),
+    }
+}
+
 /// Where the role counts.
 fn scope(me: &Me) -> String {
     let groups = match &me.rights.groups {
-        Some(groups) => format!("in {}", groups.join(", ")),
-        None => "in every group".to_owned(),
+        Some(groups) => frame::in_groups(groups.join(", ")),
+        None => frame::in_every_group().to_owned(),
     };
     match &me.rights.keys {
-        Some(keys) => format!("{groups}; acts on {} only", keys.join(", ")),
+        Some(keys) => frame::acts_only_on(groups, keys.join(", ")),
         None => groups,
     }
 }
@@ -91,15 +101,15 @@ fn openness(me: Me) -> AnyView {
         Came::SignedIn | Came::VouchedFor => ().into_any(),
         Came::Local => view! {
             <p class="mb-3 text-xs text-muted">
-                "Nobody has to sign in: whoever uses this machine is the local operator, and may release every lock."
+                {frame::local_operator()}
             </p>
         }
         .into_any(),
         Came::Anyone => view! {
             <div class="mb-4">
                 <Banner tone=Tone::Alarm announced=false>
-                    <p class="font-semibold">"Anyone who reaches this address may release every lock."</p>
-                    <p>"Nobody has to sign in here. Name users or tokens in the configuration to change that."</p>
+                    <p class="font-semibold">{frame::anyone()}</p>
+                    <p>{frame::anyone_advice()}</p>
                 </Banner>
             </div>
         }

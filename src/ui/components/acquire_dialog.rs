@@ -6,9 +6,10 @@ use leptos::task::spawn_local_scoped_with_cancellation;
 
 use super::fault_notice::FaultNotice;
 use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
-use crate::ui::calls;
-use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, field::CONTROL};
+use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, draft, field::CONTROL};
 use crate::ui::live::Live;
+use crate::ui::words::act::{self, acquire as words};
+use crate::ui::{calls, wire};
 
 /// The dialog that acquires a lock.
 #[component]
@@ -22,14 +23,33 @@ pub fn AcquireDialog(
     let content = Callback::new(move |handle: DialogHandle| {
         view! { <AcquireForm handle on_acquired /> }.into_any()
     });
+    // As with a release: who was signed out in the middle goes on where they were.
+    Effect::new(move |was_open: Option<bool>| {
+        let is_open = open.get();
+        match was_open {
+            None if draft::kept(DRAFT).is_some() => open.set(true),
+            Some(true) if !is_open => draft::forget(DRAFT),
+            None | Some(_) => {}
+        }
+        is_open
+    });
     view! { <Dialog open labelled_by="acquire-title" children=content /> }
 }
 
+/// Under which name it is kept what was filled in.
+const DRAFT: &str = "lockkeeper-acquire";
+
+/// What was filled in: group, lock, amount, unit, label, format, wait, and whether it is kept.
+type Filled = (String, String, String, String, String, String, String, bool);
+
+/// A unit of time: what stands for it, what it is called, and how many milliseconds it has.
+type Unit = (&'static str, fn() -> &'static str, u64);
+
 /// A unit of time that a lease is given in.
-const UNITS: [(&str, &str, u64); 3] = [
-    ("ms", "milliseconds", 1),
-    ("s", "seconds", 1_000),
-    ("min", "minutes", 60_000),
+const UNITS: [Unit; 3] = [
+    ("ms", words::ms, 1),
+    ("s", words::s, 1_000),
+    ("min", words::min, 60_000),
 ];
 
 #[component]
@@ -57,15 +77,47 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let none = groups
         .iter()
         .find_map(|(_, refused)| refused.clone())
-        .unwrap_or_else(|| "There is no group to acquire in".to_owned());
-    let group = RwSignal::new(first.clone());
-    let key = RwSignal::new(suggestion(live, &first));
-    let amount = RwSignal::new("30".to_owned());
-    let unit = RwSignal::new("s".to_owned());
-    let label = RwSignal::new(String::new());
-    let format = RwSignal::new(Format::Plain);
-    let wait = RwSignal::new("0".to_owned());
-    let keeps = RwSignal::new(false);
+        .unwrap_or_else(|| words::no_group().to_owned());
+    let fresh = || {
+        let (group, key) = (first.clone(), suggestion(live, &first));
+        let (amount, unit) = ("30".to_owned(), "s".to_owned());
+        let (label, wait) = (String::new(), "0".to_owned());
+        let format = Format::Plain.slug().to_owned();
+        (group, key, amount, unit, label, format, wait, false)
+    };
+    let kept = draft::kept(DRAFT).and_then(|text| wire::read::<Filled>(&text).ok());
+    let filled = kept.unwrap_or_else(fresh);
+    let first = filled.0.clone();
+    let group = RwSignal::new(filled.0);
+    let key = RwSignal::new(filled.1);
+    let amount = RwSignal::new(filled.2);
+    let first_unit = filled.3.clone();
+    let unit = RwSignal::new(filled.3);
+    let label = RwSignal::new(filled.4);
+    let first_format = Format::from_slug(&filled.5).unwrap_or(Format::Plain);
+    let format = RwSignal::new(first_format);
+    let wait = RwSignal::new(filled.6);
+    let keeps = RwSignal::new(filled.7);
+    Effect::new(move |before: Option<Filled>| {
+        let slug = format.get().slug().to_owned();
+        let (group, key, amount, unit) = (group.get(), key.get(), amount.get(), unit.get());
+        let filled = (
+            group,
+            key,
+            amount,
+            unit,
+            label.get(),
+            slug,
+            wait.get(),
+            keeps.get(),
+        );
+        if before.is_some_and(|before| before != filled)
+            && let Ok(text) = serde_json::to_string(&filled)
+        {
+            draft::keep(DRAFT, &text);
+        }
+        filled
+    });
     let sending = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
 
@@ -83,13 +135,13 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     };
     let why_not = Signal::derive(move || {
         if sending.get() {
-            Some("The nodes are being asked".to_owned())
+            Some(act::asking().to_owned())
         } else if group.with(String::is_empty) {
             Some(none.clone())
         } else if ttl_ms().is_none() {
-            Some("Say for how long, as a number above 0".to_owned())
+            Some(words::how_long_first().to_owned())
         } else if wait_ms(&wait.read()).is_none() {
-            Some("Say how long to wait, in seconds".to_owned())
+            Some(words::wait_first().to_owned())
         } else {
             let id = LockId {
                 group: group.get(),
@@ -129,9 +181,9 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     view! {
         <form class="flex flex-col gap-4 p-5" on:submit=submit novalidate=true>
             <h2 id="acquire-title" class="text-lg font-semibold">
-                "Acquire a lock"
+                {words::title()}
             </h2>
-            <Field id="acquire-group" label="Group" error=Signal::derive(move || wrong("group"))>
+            <Field id="acquire-group" label=words::group() error=Signal::derive(move || wrong("group"))>
                 <select
                     id="acquire-group"
                     class=CONTROL
@@ -154,8 +206,8 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
             </Field>
             <Field
                 id="acquire-key"
-                label="Lock"
-                hint="The Redis key, exactly as your programs write it."
+                label=words::lock()
+                hint=words::lock_hint()
                 error=Signal::derive(move || wrong("key"))
             >
                 <input
@@ -171,7 +223,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                 />
             </Field>
             <div class="grid grid-cols-2 gap-3">
-                <Field id="acquire-ttl" label="For how long" error=Signal::derive(move || wrong("ttl_ms"))>
+                <Field id="acquire-ttl" label=words::how_long() error=Signal::derive(move || wrong("ttl_ms"))>
                     <input
                         id="acquire-ttl"
                         class=CONTROL
@@ -183,7 +235,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         on:input=move |event| amount.set(event_target_value(&event))
                     />
                 </Field>
-                <Field id="acquire-unit" label="Unit">
+                <Field id="acquire-unit" label=words::unit()>
                     <select
                         id="acquire-unit"
                         class=CONTROL
@@ -191,7 +243,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         on:change=move |event| unit.set(event_target_value(&event))
                     >
                         {UNITS
-                            .map(|(short, long, _)| view! { <option value=short selected=short == "s">{long}</option> }.into_any())
+                            .map(|(short, long, _)| view! { <option value=short selected=short == first_unit>{long()}</option> }.into_any())
                             .collect_view()}
                     </select>
                 </Field>
@@ -202,19 +254,20 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                     type="checkbox"
                     class="mt-1 size-4 shrink-0 accent-accent"
                     aria-describedby="acquire-keep-hint"
+                    checked=keeps.get_untracked()
                     on:change=move |event| keeps.set(event_target_checked(&event))
                 />
                 <div>
                     <label for="acquire-keep" class="font-medium">
-                        "Keep it: renew at a third of the lease"
+                        {words::keep()}
                     </label>
                     <p id="acquire-keep-hint" class="text-xs text-muted">
-                        "The console renews it until you release it, also while this page is closed, for as long as the group allows."
+                        {words::keep_hint()}
                     </p>
                 </div>
             </div>
             <div class="grid grid-cols-2 gap-3">
-                <Field id="acquire-format" label="Format" error=Signal::derive(move || wrong("format"))>
+                <Field id="acquire-format" label=words::format() error=Signal::derive(move || wrong("format"))>
                     <select
                         id="acquire-format"
                         class=CONTROL
@@ -222,11 +275,11 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         on:change=move |event| format.set(Format::from_slug(&event_target_value(&event)).unwrap_or(Format::Plain))
                     >
                         {FORMATS
-                            .map(|format| view! { <option value=format.slug()>{format.slug()}</option> }.into_any())
+                            .map(|format| view! { <option value=format.slug() selected=format == first_format>{format.slug()}</option> }.into_any())
                             .collect_view()}
                     </select>
                 </Field>
-                <Field id="acquire-wait" label="Wait up to (seconds)" error=Signal::derive(move || wrong("wait_ms"))>
+                <Field id="acquire-wait" label=words::wait() error=Signal::derive(move || wrong("wait_ms"))>
                     <input
                         id="acquire-wait"
                         class=CONTROL
@@ -241,8 +294,8 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
             </div>
             <Field
                 id="acquire-label"
-                label="Label (optional)"
-                hint="What others see as its owner. Not a secret."
+                label=words::label()
+                hint=words::label_hint()
                 error=Signal::derive(move || wrong("label"))
             >
                 <input
@@ -257,9 +310,9 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
             </Field>
             {move || other().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <div class="flex justify-end gap-2">
-                <Button on_press=move |()| handle.close()>"Cancel"</Button>
+                <Button on_press=move |()| handle.close()>{act::cancel()}</Button>
                 <Button variant=Variant::Primary submits=true why_not>
-                    {move || if sending.get() { "Asking the nodes…".to_owned() } else { "Acquire".to_owned() }}
+                    {move || if sending.get() { act::asking_nodes() } else { words::acquire() }}
                 </Button>
             </div>
         </form>

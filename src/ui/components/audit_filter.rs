@@ -6,6 +6,7 @@ use crate::domain::{ActEnd, ActKind, AuditFilter, GroupView, Timestamp};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::{Link, field::CONTROL};
 use crate::ui::live::Live;
+use crate::ui::words::{audit as say, verdicts};
 use crate::ui::{format, paths};
 
 /// Search, kind of act, end, group, person and time.
@@ -23,8 +24,8 @@ pub fn AuditFilterForm(
             groups.iter().map(name).collect::<Vec<_>>()
         })
     });
-    let acts = ActKind::ALL.map(|kind| (kind.slug().to_owned(), words(kind.slug())));
-    let ends = ActEnd::ALL.map(|end| (end.slug().to_owned(), words(end.slug())));
+    let acts = ActKind::ALL.map(|kind| (kind.slug().to_owned(), verdicts::act(kind).to_owned()));
+    let ends = ActEnd::ALL.map(|end| (end.slug().to_owned(), verdicts::act_end(end).to_owned()));
     let minutes =
         |moment: Option<Timestamp>| moment.map(|moment| moment.to_string()[..16].to_owned());
     let of_lock = filter.key.as_ref().map(|key| {
@@ -32,7 +33,7 @@ pub fn AuditFilterForm(
         let encoded = key.encoded();
         view! {
             <input type="hidden" name="key_encoded" value=encoded />
-            <span>"Only of the lock " <bdi class="font-mono">{name}</bdi></span>
+            <span>{say::only_of()} <bdi class="font-mono">{name}</bdi></span>
         }
         .into_any()
     });
@@ -40,33 +41,33 @@ pub fn AuditFilterForm(
     view! {
         <form action=paths::AUDIT method="get" role="search" class="mb-4 flex flex-wrap items-end gap-2">
             <label class="flex min-w-52 max-w-md grow flex-col gap-1 text-xs text-muted">
-                "Lock, owner, reason, request or name"
+                {say::find()}
                 <input type="search" name="q" class=CONTROL value=filter.text autocomplete="off" spellcheck="false" />
             </label>
-            <Choice name="act" label="Act" any="Every act" options=acts.to_vec() chosen=filter.act.map(|act| act.slug().to_owned()) />
-            <Choice name="end" label="End" any="Every end" options=ends.to_vec() chosen=filter.end.map(|end| end.slug().to_owned()) />
-            <Choice name="group" label="Group" any="All groups" options=groups chosen=filter.group />
+            <Choice name="act" label=say::act() any=say::every_act() options=acts.to_vec() chosen=filter.act.map(|act| act.slug().to_owned()) />
+            <Choice name="end" label=say::end() any=say::every_end() options=ends.to_vec() chosen=filter.end.map(|end| end.slug().to_owned()) />
+            <Choice name="group" label=say::group() any=say::all_groups() options=groups chosen=filter.group />
             <label class="flex flex-col gap-1 text-xs text-muted">
-                "Who"
+                {say::who()}
                 <input name="who" class=CONTROL value=filter.who autocomplete="off" spellcheck="false" />
             </label>
             <label class="flex flex-col gap-1 text-xs text-muted">
-                "From (UTC)"
+                {say::from_utc()}
                 <input type="datetime-local" name="from" class=CONTROL value=minutes(filter.from) />
             </label>
             <label class="flex flex-col gap-1 text-xs text-muted">
-                "Until (UTC)"
+                {say::until_utc()}
                 <input type="datetime-local" name="until" class=CONTROL value=minutes(filter.until) />
             </label>
             {of_lock}
             <button type="submit" class="h-9 rounded-md bg-accent px-3 font-medium text-on-accent">
-                "Show"
+                {say::show()}
             </button>
             {is_narrowed
                 .then(|| {
                     view! {
                         <Link href=paths::AUDIT.to_owned() class="inline-flex h-9 items-center underline underline-offset-2">
-                            "Everything"
+                            {say::everything()}
                         </Link>
                     }
                         .into_any()

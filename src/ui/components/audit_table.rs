@@ -2,11 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::audit_filter::words;
+use super::audit_diff::AuditDiff;
 use super::lock_name::LockName;
-use super::node_acts::NodeActs;
-use crate::domain::{ActEnd, Answer, Audited, NodeAnswer, Timestamp};
+use crate::domain::{ActEnd, AuditFilter, Audited, Timestamp};
+use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::{Badge, Link, Tone};
+use crate::ui::live::Live;
+use crate::ui::words::{audit as words, verdicts};
 use crate::ui::{format, paths};
 
 /// The acts, the latest first.
@@ -17,19 +19,27 @@ pub fn AuditTable(
 ) -> impl IntoView {
     const HEAD: &str = "px-3 py-2 text-start font-medium text-muted";
     let rows = acts.into_iter().map(|act| view! { <Row act /> }.into_any());
+    let heads = [
+        words::time(),
+        words::who(),
+        words::act(),
+        words::lock(),
+        words::why(),
+        words::end(),
+    ];
     view! {
         <div class="overflow-x-auto rounded-xl border border-line bg-surface shadow-lift">
-            <table class="w-full text-sm">
-                <caption class="sr-only">"Acts, the latest first"</caption>
-                <thead class="border-b border-line">
-                    <tr>
-                        {["Time (UTC)", "Who", "Act", "Lock", "Why", "End"]
-                            .map(|word| view! { <th scope="col" class=HEAD>{word}</th> }.into_any())
+            <table class="card-table w-full text-sm" role="table">
+                <caption class="sr-only">{words::caption()}</caption>
+                <thead role="rowgroup" class="border-b border-line">
+                    <tr role="row">
+                        {heads
+                            .map(|word| view! { <th scope="col" role="columnheader" class=HEAD>{word}</th> }.into_any())
                             .into_iter()
                             .collect_view()}
                     </tr>
                 </thead>
-                <tbody class="divide-y divide-line">{rows.collect_view()}</tbody>
+                <tbody role="rowgroup" class="divide-y divide-line">{rows.collect_view()}</tbody>
             </table>
         </div>
     }
@@ -38,14 +48,17 @@ pub fn AuditTable(
 #[component]
 fn Row(act: Audited) -> impl IntoView {
     const CELL: &str = "px-3 py-2 align-top";
+    let live = Live::expect();
     let lock = match act.lock() {
         Some(id) => {
             let href = paths::lock(&id);
             view! {
-                <Link href=href class="hover:underline">
-                    <LockName key=id.key />
-                </Link>
-                <div class="text-xs text-muted">{id.group}</div>
+                <span class="min-w-0">
+                    <Link href=href class="hover:underline">
+                        <LockName key=id.key />
+                    </Link>
+                    <span class="block text-xs text-muted">{id.group}</span>
+                </span>
             }
             .into_any()
         }
@@ -53,27 +66,38 @@ fn Row(act: Audited) -> impl IntoView {
     };
     let reason = act.reason.as_deref().map(format::visible);
     let (who, from) = (format::visible(&act.who), from(&act));
-    let time = moment(act.began_at);
+    let (time, began_at) = (moment(act.began_at), act.began_at);
+    let ago = move || format::ago(began_at, live.now.get());
     view! {
-        <tr>
-            <td class=format!("{CELL} whitespace-nowrap tabular-nums")>{time}</td>
-            <td class=CELL>
-                <bdi>{who}</bdi>
-                <div class="text-xs text-muted">{from}</div>
+        <tr role="row">
+            <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=words::time()>
+                <span>
+                    {time} <span class="block text-xs text-muted">{ago}</span>
+                </span>
             </td>
-            <td class=format!("{CELL} whitespace-nowrap")>{words(act.act.slug())}</td>
-            <td class=CELL>{lock}</td>
-            <td class=format!("{CELL} wrap-anywhere")>
+            <td role="cell" class=CELL data-label=words::who()>
+                <span>
+                    <bdi>{who}</bdi>
+                    <span class="block text-xs text-muted">{from}</span>
+                </span>
+            </td>
+            <td role="cell" class=format!("{CELL} whitespace-nowrap") data-label=words::act()>
+                {verdicts::act(act.act)}
+            </td>
+            <td role="cell" class=CELL data-label=words::lock()>{lock}</td>
+            <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=words::why()>
                 <bdi>{reason}</bdi>
             </td>
-            <td class=CELL>
-                <HowItEnded act />
+            <td role="cell" class=CELL data-label=words::end()>
+                <div class="min-w-0 grow">
+                    <HowItEnded act />
+                </div>
             </td>
         </tr>
     }
 }
 
-/// How an act ended, and what happened on each node.
+/// How an act ended, and what it changed on each node.
 #[component]
 pub fn HowItEnded(
     /// The act.
@@ -85,27 +109,40 @@ pub fn HowItEnded(
     let detail = act.detail.as_deref().map(format::visible);
     let owner = act
         .fingerprint
-        .map(|fingerprint| format!("owner {fingerprint}"));
-    let request = act
-        .request
-        .map(|request| format!("request {}", format::visible(&request)));
-    let seen = act
-        .seen
-        .into_iter()
-        .map(|node| view! { <li>{seen(&node)}</li> }.into_any());
-    let seen: Vec<AnyView> = seen.collect();
+        .as_ref()
+        .map(|fingerprint| words::owner(fingerprint.as_str()));
+    let request = act.request.as_deref().map(|request| {
+        let href = AuditQuery {
+            filter: AuditFilter {
+                text: Some(request.to_owned()),
+                ..AuditFilter::default()
+            },
+            cursor: None,
+        };
+        let href = href.path();
+        let request = format::visible(request);
+        view! {
+            <p>
+                {words::request()}
+                <Link href=href class="font-mono underline underline-offset-2">
+                    {request}
+                </Link>
+            </p>
+        }
+        .into_any()
+    });
+    let end = act.end;
+    let has_nodes = !act.nodes.is_empty() || !act.seen.is_empty();
     view! {
-        <Badge tone=tone(act.end)>{words(act.end.slug())}</Badge>
+        <Badge tone=tone(end)>{verdicts::act_end(end)}</Badge>
         <details class="mt-1 text-xs">
-            <summary class="text-muted">"More"</summary>
+            <summary class="text-muted">{words::more()}</summary>
             <div class="mt-1 flex flex-col gap-1 wrap-anywhere">
                 {detail.map(|detail| view! { <p>{detail}</p> }.into_any())}
                 {owner.map(|owner| view! { <p class="font-mono">{owner}</p> }.into_any())}
-                {lasted.map(|lasted| view! { <p>{format!("It took {lasted}.")}</p> }.into_any())}
-                {request.map(|request| view! { <p class="font-mono">{request}</p> }.into_any())}
-                {(!act.nodes.is_empty()).then(|| view! { <NodeActs acts=act.nodes /> }.into_any())}
-                {(!seen.is_empty())
-                    .then(|| view! { <ul aria-label="What was found afterwards">{seen}</ul> }.into_any())}
+                {lasted.map(|lasted| view! { <p>{words::it_took(lasted)}</p> }.into_any())}
+                {request}
+                {has_nodes.then(|| view! { <AuditDiff act /> }.into_any())}
             </div>
         </details>
     }
@@ -122,17 +159,10 @@ fn tone(end: ActEnd) -> Tone {
 
 /// `browser, 10.0.0.7`.
 fn from(act: &Audited) -> String {
+    let via = verdicts::via(&act.via);
     match &act.address {
-        Some(address) => format!("{}, {address}", words(&act.via)),
-        None => words(&act.via),
-    }
-}
-
-fn seen(node: &NodeAnswer) -> String {
-    match &node.answer {
-        Answer::Holds { owner, .. } => format!("{}: held by {}", node.node, owner.name()),
-        Answer::Absent => format!("{}: not there", node.node),
-        Answer::Unreachable { reason } => format!("{}: not known ({reason})", node.node),
+        Some(address) => format!("{via}, {address}"),
+        None => via,
     }
 }
 

@@ -6,8 +6,9 @@ use super::fault_notice::FaultNotice;
 use super::lost_locks::LostLocks;
 use crate::domain::{Fault, GroupView, NodeState};
 use crate::ui::format;
-use crate::ui::kit::{Banner, Tone};
+use crate::ui::kit::{Banner, Button, Tone};
 use crate::ui::live::{Freshness, Live};
+use crate::ui::words::frame;
 
 /// The banners that hold for every page.
 #[component]
@@ -26,13 +27,19 @@ pub fn Banners() -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
+    let read_only = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            let watched = groups.iter().filter(|group| group.read_only);
+            watched.map(|group| group.name.clone()).collect::<Vec<_>>()
+        })
+    });
     view! {
         <div class="flex flex-col gap-2 not-empty:mb-4 empty:hidden">
             {move || {
                 live.is_out
                     .get()
                     .then(|| {
-                        let why = "you are not signed in any more".to_owned();
+                        let why = frame::not_signed_in().to_owned();
                         view! { <FaultNotice fault=Fault::SignInRequired { why } /> }.into_any()
                     })
             }}
@@ -42,14 +49,17 @@ pub fn Banners() -> impl IntoView {
                     .map(|heard| {
                         view! {
                             <Banner tone=Tone::Alarm>
-                                <p class="font-semibold">"Not live: the console has not been heard from "{move || age(live, heard)}"."</p>
-                                <p>
-                                    "What you see is as of "{format::time_of_day(heard)}
-                                    " and may be wrong by now. The page goes on by itself as soon as the console answers."
-                                </p>
+                                <p class="font-semibold">{move || frame::not_heard_for(age(live, heard))}</p>
+                                <p>{frame::not_heard_advice(format::time_of_day(heard))}</p>
                             </Banner>
                         }.into_any()
                     })
+            }}
+            {move || live.is_newer.get().then(|| view! { <Newer /> }.into_any())}
+            {move || {
+                let groups = read_only.get();
+                (!groups.is_empty())
+                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(groups.join(", "))}</p> }.into_any())
             }}
             {move || dark.get().into_iter().map(|name| view! { <Dark name /> }.into_any()).collect_view()}
             <LostLocks />
@@ -57,13 +67,25 @@ pub fn Banners() -> impl IntoView {
     }
 }
 
+/// The console runs another version than this page. Whoever is in the middle of something goes on.
+#[component]
+fn Newer() -> impl IntoView {
+    // Fails only where there is no page to load again.
+    let again = move |()| drop(window().location().reload());
+    view! {
+        <Banner tone=Tone::Plain>
+            <p class="font-semibold">{frame::newer()}</p>
+            <p>{frame::newer_advice()}</p>
+            <div class="mt-2">
+                <Button on_press=again>{frame::load_again()}</Button>
+            </div>
+        </Banner>
+    }
+}
+
 fn age(live: Live, since: crate::domain::Timestamp) -> String {
-    format!(
-        "for {}",
-        format::span(
-            u64::try_from(live.now.get().since(since).as_millis() / 1000 * 1000).unwrap_or(0)
-        )
-    )
+    let seconds = live.now.get().since(since).as_secs();
+    format::span(seconds * 1000)
 }
 
 #[component]
@@ -81,11 +103,8 @@ fn Dark(name: String) -> impl IntoView {
                 .max()
         });
         match heard {
-            Some(heard) => format!(
-                "Its locks are shown as they were {}.",
-                format::ago(heard, live.now.get())
-            ),
-            None => "Its locks have not been seen yet.".to_owned(),
+            Some(heard) => frame::shown_as_they_were(format::ago(heard, live.now.get())),
+            None => frame::not_seen_yet().to_owned(),
         }
     };
     view! {
@@ -96,7 +115,7 @@ fn Dark(name: String) -> impl IntoView {
                         <Banner tone=Tone::Alarm>
                             <p class="font-semibold">{sentence}</p>
                             <p>{reasons}</p>
-                            <p>{move || seen()}" What happened to them since cannot be told; they may still be held."</p>
+                            <p>{move || seen()}" "{frame::cannot_be_told()}</p>
                         </Banner>
                     }.into_any()
                 })
@@ -106,21 +125,19 @@ fn Dark(name: String) -> impl IntoView {
 
 fn tell(group: &GroupView) -> (String, String) {
     let since = group.nodes.iter().filter_map(|node| node.since).max();
-    let since = since
-        .map(|since| format!(" since {}", format::time_of_day(since)))
-        .unwrap_or_default();
+    let sentence = match since {
+        Some(since) => frame::all_dark_since(&group.name, format::time_of_day(since)),
+        None => frame::all_dark(&group.name),
+    };
     let reasons = group.nodes.iter().map(|node| {
         let word = match node.state {
-            NodeState::Up => "up",
-            NodeState::Down => "down",
-            NodeState::Loading => "loading its data",
-            NodeState::Refused => "refused",
+            NodeState::Up => frame::up(),
+            NodeState::Down => frame::down(),
+            NodeState::Loading => frame::loading(),
+            NodeState::Refused => frame::refused(),
         };
         format!("{}: {}", node.name, node.reason.as_deref().unwrap_or(word))
     });
     let reasons: Vec<String> = reasons.collect();
-    (
-        format!("Not one node of {} can be asked{since}.", group.name),
-        format!("{}.", reasons.join("; ")),
-    )
+    (sentence, format!("{}.", reasons.join("; ")))
 }

@@ -4,11 +4,12 @@ use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::fault_notice::sentence;
 use crate::domain::LockId;
 use crate::ui::calls;
 use crate::ui::kit::copy::to_clipboard;
 use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::words::act::mine as words;
+use crate::ui::words::faults::sentence;
 
 /// The button that copies a token once.
 #[component]
@@ -23,11 +24,7 @@ pub fn CopyToken(
     // A token that was taken and could not be copied waits here for another press: there is no second one.
     let token = StoredValue::new(None::<String>);
     let node = NodeRef::<html::Span>::new();
-    let why_not = Signal::derive(move || {
-        taken
-            .get()
-            .then(|| "The token was handed out; it is handed out once".to_owned())
-    });
+    let why_not = Signal::derive(move || taken.get().then(|| words::token_handed_out().to_owned()));
     let press = move || {
         let id = id.clone();
         let near = node.get_untracked();
@@ -42,12 +39,9 @@ pub fn CopyToken(
             if to_clipboard(&secret, near.as_deref()).await {
                 token.set_value(None);
                 taken.set(true);
-                said.set("The token is on the clipboard. Whoever has it can extend and release this lock.".to_owned());
+                said.set(words::token_copied().to_owned());
             } else {
-                said.set(
-                    "This browser does not let the page copy. Allow it, then press again."
-                        .to_owned(),
-                );
+                said.set(words::token_not_copied().to_owned());
             }
         });
     };
@@ -55,7 +49,7 @@ pub fn CopyToken(
         <span node_ref=node class="contents">
             <Button why_not on_press=move |()| press()>
                 <Icon sign=Sign::Copy />
-                "Copy token once"
+                {words::copy_token()}
             </Button>
             <span role="status" class="basis-full text-xs text-muted empty:hidden">
                 {said}

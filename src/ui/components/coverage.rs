@@ -5,30 +5,23 @@ use leptos::prelude::*;
 use crate::domain::{Coverage, GroupView, Timestamp};
 use crate::ui::format;
 use crate::ui::live::Live;
+use crate::ui::words::seen as words;
 
 /// What the last pass over the keyspace saw: `pass 3: 1.01 M keys in 21 s, 0.38 ms a call, 5 patterns, 12 s ago`.
 pub fn sentence(coverage: &Coverage, now: Timestamp) -> String {
     let patterns = format::counted(coverage.patterns.len(), "pattern");
     let (Some(started), Some(pass_ms)) = (coverage.pass_started_at, coverage.pass_ms) else {
-        return format!("the first pass over the keys has not ended yet, {patterns}");
+        return words::first_pass(patterns);
     };
     let ended = started.plus_millis(i64::try_from(pass_ms).unwrap_or(i64::MAX));
-    let keys = format::count(coverage.keys_seen);
-    let noun = if coverage.keys_seen == 1 {
-        "key"
-    } else {
-        "keys"
+    let keys = match coverage.keys_seen {
+        1 => words::one_key().to_owned(),
+        more => words::keys(format::count(more)),
     };
-    let call = coverage
-        .call_ms
-        .map(|ms| format!(", {} a call", format::latency(ms)))
-        .unwrap_or_default();
-    format!(
-        "pass {}: {keys} {noun} in {}{call}, {patterns}, {}",
-        coverage.passes,
-        format::span(pass_ms),
-        format::ago(ended, now)
-    )
+    let call = coverage.call_ms.map(format::latency).map(words::a_call);
+    let (span, ago) = (format::span(pass_ms), format::ago(ended, now));
+    let (nth, call) = (u64::from(coverage.passes), call.unwrap_or_default());
+    words::pass(nth, keys, span, call, patterns, ago)
 }
 
 /// For an empty table: what was scanned, where and when, group by group.
@@ -52,26 +45,25 @@ pub fn WhatWasScanned() -> impl IntoView {
                     .map(|(told, patterns)| {
                         view! {
                             <li>
-                                {told} <br /> "Patterns: " <code class="font-mono wrap-anywhere text-ink">{patterns}</code>
+                                {told} <br /> {words::patterns()} <code class="font-mono wrap-anywhere text-ink">{patterns}</code>
                             </li>
                         }.into_any()
                     })
                     .collect_view()
             }}
         </ul>
-        <p>"An observer cannot prove that nobody holds a lock: what matches no pattern is not seen."</p>
+        <p>{words::no_proof()}</p>
     }
 }
 
 fn line(group: &GroupView, now: Timestamp) -> (String, String) {
     let asked = group.nodes.len();
     let up = group.nodes_up();
-    let told = format!(
-        "{}: {up} of {} answer; {}.",
-        group.name,
+    let (nodes, seen) = (
         format::counted(asked, "node"),
-        sentence(&group.coverage, now)
+        sentence(&group.coverage, now),
     );
+    let told = words::answering(&group.name, up, nodes, seen);
     (told, group.coverage.patterns.join("  "))
 }
 

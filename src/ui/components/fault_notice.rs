@@ -7,6 +7,10 @@ use crate::domain::Fault;
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::components::owner_name::OwnerName;
 use crate::ui::kit::{Banner, Button, Icon, Sign, Tone};
+use crate::ui::shortcuts::is_dialog_open;
+use crate::ui::words::faults as words;
+pub use crate::ui::words::faults::sentence;
+use crate::ui::words::frame;
 use crate::ui::{format, paths};
 
 /// A fault: its sentence, the facts that help to act, and another try where that makes sense.
@@ -37,14 +41,15 @@ pub fn FaultNotice(
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
+        | Fault::StateUnavailable { .. }
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Tone::Alarm,
     };
     view! {
         <Banner tone>
-            <p class="font-semibold">{sentence(&fault)}</p>
-            <p>{advice(&fault)}</p>
+            <p class="font-semibold">{words::sentence(&fault)}</p>
+            <p>{words::advice(&fault)}</p>
             {facts(&fault)}
             {matches!(fault, Fault::SignInRequired { .. })
                 .then(|| view! { <SignInLink /> }.into_any())}
@@ -53,7 +58,7 @@ pub fn FaultNotice(
                     <div class="mt-2">
                         <Button on_press=retry>
                             <Icon sign=Sign::Refresh />
-                            "Try again"
+                            {words::try_again()}
                         </Button>
                     </div>
                 }.into_any()
@@ -67,60 +72,18 @@ pub fn FaultNotice(
 fn SignInLink() -> impl IntoView {
     let location = use_location();
     let href = move || paths::sign_in(&location.pathname.read(), &location.search.read());
+    // What was typed into a dialog would be lost by leaving the page.
+    let is_beside = cfg!(target_arch = "wasm32") && is_dialog_open();
     view! {
         // `external`: the page is painted anew for whoever signs in.
-        <a href=href rel="external" class="mt-1 inline-block font-medium underline underline-offset-2">
-            "Sign in"
+        <a
+            href=href
+            rel="external"
+            target=(is_beside).then_some("_blank")
+            class="mt-1 inline-block font-medium underline underline-offset-2"
+        >
+            {if is_beside { frame::sign_in_beside() } else { frame::sign_in() }}
         </a>
-    }
-}
-
-/// The fault as a sentence with a capital and a full stop.
-pub fn sentence(fault: &Fault) -> String {
-    let text = fault.to_string();
-    let text = format::capital(&text);
-    if text.ends_with('.') {
-        text
-    } else {
-        format!("{text}.")
-    }
-}
-
-/// What a person in front of a page can do; what scripts are told speaks of fields and URLs.
-fn advice(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::Held { .. } => {
-            "Nothing was changed. Wait for its lease to end, or look at who holds it."
-        }
-        Fault::ConfirmRequired { .. } => "Type the lock's name to confirm. Nothing was changed.",
-        Fault::UnknownGroup { .. } => {
-            "The configuration may have changed since this page was opened."
-        }
-        Fault::NotObserved { .. } => {
-            "That is what the nodes show; an observer cannot prove that nobody relies on it."
-        }
-        Fault::NotHeld { .. } => {
-            "It expired or was released before this arrived. Nothing was changed."
-        }
-        Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => {
-            "Look at the lock again before you decide."
-        }
-        Fault::PossibleLock { .. } => {
-            "Pin a pattern to its format in the configuration to make it a lock. Nothing was changed."
-        }
-        Fault::NotReleasable { .. } => "Nothing was changed.",
-        Fault::SignInRequired { .. } => "Sign in, then look at this page again.",
-        Fault::BadRequest { .. }
-        | Fault::Impossible { .. }
-        | Fault::Forbidden { .. }
-        | Fault::Unreachable { .. }
-        | Fault::NoQuorum { .. }
-        | Fault::NotOwner { .. }
-        | Fault::WrongType { .. }
-        | Fault::AuditUnavailable { .. }
-        | Fault::TooMany { .. }
-        | Fault::Unanswered { .. }
-        | Fault::Internal { .. } => fault.advice(),
     }
 }
 
@@ -133,12 +96,12 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         Fault::Held {
             lease_ms: Some(left),
             ..
-        } => Some(format!(", for another {}", format::span(*left))),
+        } => Some(words::for_another(&format::span(*left))),
         Fault::Held {
             owner: Some(_),
             lease_ms: None,
             ..
-        } => Some(", without an end of its own".to_owned()),
+        } => Some(words::without_an_end().to_owned()),
         _ => None,
     };
     let acts = match fault {
@@ -156,7 +119,7 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         _ => Vec::new(),
     };
     view! {
-        {owner.map(|owner| view! { <p class="mt-1">"Held by " <OwnerName owner /> {lease}</p> }.into_any())}
+        {owner.map(|owner| view! { <p class="mt-1">{words::held_by()} <OwnerName owner /> {lease}</p> }.into_any())}
         {(!acts.is_empty()).then(|| view! { <div class="mt-1.5"><NodeActs acts /></div> }.into_any())}
         {silent
             .into_iter()

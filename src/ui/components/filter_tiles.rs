@@ -8,16 +8,17 @@ use crate::domain::{Flag, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::{Only, Query};
+use crate::ui::words::locks as words;
 
-const TILES: [(Only, Tone); 10] = [
+const TILES: [(Only, Tone); 11] = [
     (Only::Everything, Tone::Plain),
     (Only::Attention, Tone::Alarm),
     (Only::Verdict(Verdict::Held), Tone::Good),
-    // No tile for contention until it is measured: a zero would claim that there is none.
     (Only::Flag(Flag::Overdue), Tone::Alarm),
     (Only::Flag(Flag::AtRisk), Tone::Warn),
     (Only::Flag(Flag::Split), Tone::Alarm),
     (Only::Flag(Flag::NoExpiry), Tone::Alarm),
+    (Only::Flag(Flag::Contended), Tone::Plain),
     (Only::Verdict(Verdict::Partial), Tone::Warn),
     (Only::Verdict(Verdict::Unknown), Tone::Unsure),
     (Only::Possible, Tone::Plain),
@@ -40,11 +41,16 @@ pub fn FilterTiles(
                 Only::Verdict(verdict) => named(&counts.verdicts, verdict.slug()).unwrap_or(0),
                 Only::Flag(flag) => named(&counts.flags, flag.slug()).unwrap_or(0),
             };
-            TILES.map(|(only, _)| count(only).to_string()).to_vec()
+            // That nobody was noticed who wants a lock does not prove that nobody does.
+            let shown = |only: Only| match (only, count(only)) {
+                (Only::Flag(Flag::Contended), 0) => "–".to_owned(),
+                (_, count) => count.to_string(),
+            };
+            TILES.map(|(only, _)| shown(only)).to_vec()
         })
     });
     view! {
-        <nav aria-label="Filters" class="grid grid-cols-3 gap-1.5 sm:flex sm:flex-wrap">
+        <nav aria-label=words::filters() class="-mx-1 flex gap-1.5 overflow-x-auto p-1 sm:flex-wrap sm:overflow-visible">
             {TILES
                 .iter()
                 .enumerate()
@@ -71,7 +77,8 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
     });
     // Colour is spent on what needs a person: a count of nothing has none.
     let colour = move || {
-        if *count.read() == "0" || matches!(tone, Tone::Good | Tone::Plain) {
+        if matches!(count.read().as_str(), "0" | "–") || matches!(tone, Tone::Good | Tone::Plain)
+        {
             "text-ink"
         } else {
             tone.text()
@@ -82,10 +89,10 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
             href
             current
             stays=true
-            class="flex flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
+            class="flex shrink-0 flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
         >
             <span class=move || format!("text-lg font-semibold {}", colour())>{count}</span>
-            <span class="text-xs text-muted">{filter.words()}</span>
+            <span class="text-xs text-muted">{words::only(filter)}</span>
         </Link>
     }
 }

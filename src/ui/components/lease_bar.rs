@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use crate::domain::{Flag, Lease, Lock, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
+use crate::ui::words::locks as words;
 
 /// What the bar needs to know of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub fn LeaseBar(
     };
     let text = move || match words() {
         _ if gone.get() => ("–".to_owned(), "text-muted"),
-        LeaseWords::None => ("none".to_owned(), "text-alarm"),
+        LeaseWords::None => (words::lease_none().to_owned(), "text-alarm"),
         LeaseWords::Left(left) => (
             left,
             if run.get().at_risk {
@@ -75,8 +76,8 @@ pub fn LeaseBar(
                 "text-ink"
             },
         ),
-        LeaseWords::Over => ("over".to_owned(), "text-muted"),
-        LeaseWords::Past(since) => (format!("past its time {since}"), "text-alarm"),
+        LeaseWords::Over => (words::lease_over().to_owned(), "text-muted"),
+        LeaseWords::Past(since) => (words::lease_past(since), "text-alarm"),
     };
     let counts = Memo::new(move |_| {
         !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
@@ -117,7 +118,7 @@ pub fn LeaseBar(
                         }.into_any()
                     })
             }}
-            <span class=move || format!("whitespace-nowrap {}", text().1) title="the time left before it expires by itself">
+            <span class=move || format!("whitespace-nowrap {}", text().1) title=words::lease_title()>
                 {move || text().0}
             </span>
         </span>

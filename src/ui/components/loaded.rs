@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::domain::Fault;
 use crate::ui::live::Live;
 use crate::ui::wire::{Told, Wire};
+use crate::ui::words::locks as words;
 
 use super::fault_notice::FaultNotice;
 
@@ -107,7 +108,7 @@ fn Waiting(
 fn Skeleton() -> impl IntoView {
     view! {
         <div class="flex flex-col gap-3" role="status">
-            <span class="sr-only">"Loading"</span>
+            <span class="sr-only">{words::loading()}</span>
             <div class="waiting h-16 rounded-lg bg-sunken"></div>
             <div class="waiting h-10 rounded-lg bg-sunken"></div>
             <div class="waiting h-10 rounded-lg bg-sunken"></div>

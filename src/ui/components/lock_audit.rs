@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::audit_filter::words;
+use super::audit_filter::words as act_words;
 use super::audit_table::{HowItEnded, moment};
 use super::fault_notice::FaultNotice;
 use super::loaded::{Answered, Loading};
@@ -10,6 +10,7 @@ use super::lock_history;
 use crate::domain::{AuditPage, Audited, Fault, LockId};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::Link;
+use crate::ui::words::lock as words;
 use crate::ui::{calls, format};
 
 /// So many acts are shown.
@@ -36,7 +37,7 @@ pub fn LockAudit(
     view! {
         <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-labelledby="lock-audit">
             <h2 id="lock-audit" class="mb-2 text-base font-semibold">
-                "Done from here"
+                {words::done_here()}
             </h2>
             <Answered loading=asked show />
         </section>
@@ -49,23 +50,22 @@ fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
         Ok(page) => page,
         // Who may not read it has lost nothing that a lock's page promises.
         Err(Fault::Forbidden { why }) => {
-            return view! { <p class="text-muted">{format!("Not shown: {why}.")}</p> }.into_any();
+            return view! { <p class="text-muted">{words::not_shown(&why)}</p> }.into_any();
         }
         Err(fault) => return view! { <FaultNotice fault /> }.into_any(),
     };
     if page.acts.is_empty() {
-        return view! { <p class="text-muted">"Nothing was done to it through this console."</p> }
-            .into_any();
+        return view! { <p class="text-muted">{words::nothing_done()}</p> }.into_any();
     }
     let acts = page.acts.into_iter().take(SHOWN);
     let lines = acts.map(|act| view! { <Line act /> }.into_any());
     view! {
-        <ul class="flex flex-col gap-2" aria-label="Acts, the latest first">
+        <ul class="flex flex-col gap-2" aria-label=words::acts()>
             {lines.collect_view()}
         </ul>
         <p class="mt-3 text-xs">
             <Link href=all class="underline underline-offset-2">
-                "All acts on this lock"
+                {words::all_acts()}
             </Link>
         </p>
     }
@@ -74,14 +74,14 @@ fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
 
 #[component]
 fn Line(act: Audited) -> impl IntoView {
-    let (what, who) = (words(act.act.slug()), format::visible(&act.who));
+    let (what, who) = (act_words(act.act.slug()), format::visible(&act.who));
     let reason = act.reason.as_deref().map(format::visible);
     let time = moment(act.began_at);
     view! {
         <li class="border-s-2 border-line ps-3">
             <p>
                 <span class="font-medium">{what}</span>
-                " by "
+                {words::by()}
                 <bdi>{who}</bdi>
                 <span class="text-muted tabular-nums">" · "{time}" UTC"</span>
             </p>

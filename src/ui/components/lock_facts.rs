@@ -5,10 +5,12 @@ use leptos::prelude::*;
 use super::lease_bar::{LeaseBar, Run};
 use super::owner_name::grouped;
 use crate::domain::{
-    AcquiredAt, Evidence, GroupView, Lock, Mode, Owner, Renewals, Source, Timestamp,
+    AcquiredAt, Evidence, GroupView, Lock, Mode, Owner, Renewals, Timestamp, owners::host,
 };
-use crate::ui::format;
+use crate::ui::kit::Link;
 use crate::ui::live::Live;
+use crate::ui::words::lock::{self as words, renewed as clause};
+use crate::ui::{format, paths};
 
 /// The facts about a lock.
 #[component]
@@ -42,39 +44,47 @@ pub fn LockFacts(
     };
     let format = move || {
         let lock = lock.read();
-        let shared = if lock.mode == Mode::Shared {
-            ", shared"
-        } else {
-            ""
+        let shared = match lock.mode {
+            Mode::Shared => words::shared(),
+            Mode::Exclusive => "",
         };
         format!("{}{shared}", lock.format.slug())
     };
-    let after = move || {
-        let what = lock.read().format.after_release();
-        format!("When somebody else releases it: {what}.")
+    let flags = move || {
+        let flags = lock.read().flags.clone();
+        (!flags.is_empty()).then(|| {
+            let told = flags.into_iter().map(words::flag);
+            let told = told.map(|one| view! { <span class="mb-1 block">{one}</span> }.into_any());
+            view! {
+                <dt>{words::flags()}</dt>
+                <dd>{told.collect_view()}</dd>
+            }
+            .into_any()
+        })
     };
     view! {
         <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2.5 [&_dd]:min-w-0 [&_dt]:whitespace-nowrap [&_dt]:text-muted">
-            <dt>"Lease"</dt>
+            {move || flags()}
+            <dt>{words::lease()}</dt>
             <dd>
                 <LeaseBar run gone />
             </dd>
-            <dt>"Held for"</dt>
+            <dt>{words::held_for()}</dt>
             <dd>
                 {move || held()} <Note>{move || meaning(&lock.read())}</Note>
             </dd>
-            <dt>"Owner"</dt>
+            <dt>{words::owner()}</dt>
             <dd>{move || owners()}</dd>
-            <dt>"Renewals"</dt>
+            <dt>{words::renewals()}</dt>
             <dd>
                 {move || renewed(&lock.read().renewals, live.now.get())}
-                <Note>{move || source(lock.read().renewals.source).to_owned()}</Note>
+                <Note>{move || words::source(lock.read().renewals.source).to_owned()}</Note>
             </dd>
-            <dt>"Contention"</dt>
+            <dt>{words::contention()}</dt>
             <dd>{move || signs()}</dd>
-            <dt>"Format"</dt>
+            <dt>{words::format()}</dt>
             <dd>
-                {move || format()} <Note>{move || after()}</Note>
+                {move || format()}
             </dd>
         </dl>
     }
@@ -87,75 +97,83 @@ fn Note(children: Children) -> impl IntoView {
 
 #[component]
 fn OwnerFact(owner: Owner) -> impl IntoView {
-    let label = owner
-        .label
-        .as_deref()
-        .map_or_else(|| "no readable part".to_owned(), format::visible);
+    let label = match owner.label.as_deref() {
+        Some(label) => format::visible(label),
+        None => words::no_label().to_owned(),
+    };
     let holds = owner
         .holds
-        .map(|holds| format!("holds it {}", format::counted(holds as usize, "time")));
+        .map(|holds| words::holds_it(&format::counted(holds as usize, "time")));
+    // What else it holds: by its own bytes, and by the host that its label names.
+    let same = paths::owned_by(&owner.fingerprint.as_str()[..12]);
+    let of_host = owner.label.as_deref().map(host).map(|host| {
+        let words = words::same_host(&format::shorten(&format::visible(host), 48));
+        view! { <Related href=paths::owned_by(host) words /> }.into_any()
+    });
     view! {
         <span class="block wrap-anywhere">
             <bdi>{label}</bdi>
         </span>
-        <Note>"fingerprint " <span class="font-mono select-all text-ink">{grouped(&owner.fingerprint)}</span></Note>
+        <Note>{words::fingerprint()} " " <span class="font-mono select-all text-ink">{grouped(&owner.fingerprint)}</span></Note>
         {holds.map(|holds| view! { <Note>{holds}</Note> }.into_any())}
+        <Related href=same words=words::same_owner().to_owned() />
+        {of_host}
+    }
+}
+
+#[component]
+fn Related(href: String, words: String) -> impl IntoView {
+    view! {
+        <span class="block text-xs wrap-anywhere">
+            <Link href class="underline underline-offset-2">
+                {words}
+            </Link>
+        </span>
     }
 }
 
 fn meaning(lock: &Lock) -> String {
     let at = format::time_of_day(lock.acquired_at);
     match lock.acquired_at_is {
-        AcquiredAt::FirstSeen => format!("first seen at {at}; an earlier start cannot be excluded"),
-        AcquiredAt::Claimed => {
-            format!("since {at} by the owner's own time stamp: when it asked for the lock")
-        }
+        AcquiredAt::FirstSeen => words::first_seen(&at),
+        AcquiredAt::Claimed => words::claimed(&at),
     }
 }
 
 /// How often a lock was renewed, in words: `24 seen, every 10 s, the last 3 s ago`.
 pub fn renewed(renewals: &Renewals, now: Timestamp) -> String {
-    let every = renewals
-        .every_ms
-        .map(|ms| format!(", every {}", format::span(ms)))
-        .unwrap_or_default();
-    let last = renewals
-        .last_at
-        .map(|last| format!(", the last {}", format::ago(last, now)))
-        .unwrap_or_default();
-    let jitter = renewals
-        .jitter_ms
-        .map(|ms| format!(" (± {})", format::span(ms)))
-        .unwrap_or_default();
-    let margin = renewals
-        .margin_ms
-        .map(|ms| format!(", with {} of the lease left", format::span(ms)))
-        .unwrap_or_default();
-    let missed = match renewals.missed_beats {
-        0 => String::new(),
-        missed => format!(", {} missed", format::counted(missed as usize, "beat")),
-    };
-    let hand_overs = renewals
-        .hand_overs_per_minute
-        .map(|each| {
-            format!(
-                "; changes hands {} times a minute, too fast to look at each",
-                each.round()
-            )
-        })
-        .unwrap_or_default();
-    match renewals.count {
-        0 => format!("none seen{hand_overs}"),
-        count => format!("{count} seen{every}{jitter}{last}{margin}{missed}{hand_overs}"),
+    let hands = renewals.hand_overs_per_minute.map(rounded);
+    let hands = hands.map(clause::hands).unwrap_or_default();
+    if renewals.count == 0 {
+        return format!("{}{hands}", words::none_seen());
     }
+    let mut said = clause::seen(renewals.count);
+    if let Some(ms) = renewals.every_ms {
+        said.push_str(&clause::every(&format::span(ms)));
+    }
+    if let Some(ms) = renewals.jitter_ms {
+        said.push_str(&format!(" (± {})", format::span(ms)));
+    }
+    if let Some(last) = renewals.last_at {
+        said.push_str(&clause::last(&format::ago(last, now)));
+    }
+    if let Some(ms) = renewals.margin_ms {
+        said.push_str(&clause::margin(&format::span(ms)));
+    }
+    if renewals.missed_beats > 0 {
+        let beats = format::counted(renewals.missed_beats as usize, "beat");
+        said.push_str(&clause::missed(&beats));
+    }
+    said + &hands
 }
 
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Feed => "every change was told by the servers",
-        Source::Poll => "by looking again and again: renewals between two looks count once",
-        Source::Api => "the renewals went through this console",
-    }
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is a small positive number; formatting floats costs the browser 10 kB"
+)]
+fn rounded(rate: f64) -> u64 {
+    rate.round() as u64
 }
 
 /// Each sign of contention, or why there is none.
@@ -169,8 +187,8 @@ fn contention(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
         why.all(|why| why.is_some()).then(|| first.clone())
     };
     match lock.unmeasured.clone().or_else(of_nodes) {
-        Some(why) if !is_measured => said.push(format!("touches not measurable now: {why}")),
-        Some(_) | None if said.is_empty() => said.push("not observed".to_owned()),
+        Some(why) if !is_measured => said.push(words::unmeasurable(&why)),
+        Some(_) | None if said.is_empty() => said.push(words::not_observed().to_owned()),
         Some(_) | None => {}
     }
     said

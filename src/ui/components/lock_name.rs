@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::LockKey;
 use crate::ui::format;
+use crate::ui::words::locks as words;
 
 /// Longer names are shortened in the middle; the whole is in the title.
 const MOST: usize = 48;
@@ -23,7 +24,7 @@ pub fn LockName(
     let text = key.text().into_owned();
     let binary = std::str::from_utf8(key.as_bytes()).is_err();
     if text.is_empty() {
-        return view! { <em class="text-muted">"(empty name)"</em> }.into_any();
+        return view! { <em class="text-muted">{words::empty_name()}</em> }.into_any();
     }
     let title = format::visible(&text);
     let shown = format::shorten(&title, most);
@@ -43,7 +44,7 @@ pub fn LockName(
             }}
             {move || parts().1}
         </bdi>
-        {binary.then(|| view! { " " <span class="text-xs text-muted">"(bytes)"</span> }.into_any())}
+        {binary.then(|| view! { " " <span class="text-xs text-muted">{words::bytes()}</span> }.into_any())}
     }
     .into_any()
 }

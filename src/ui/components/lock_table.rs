@@ -1,31 +1,50 @@
-//! The table of locks: which rows, in which order, and what stands there when there are none.
+//! The table of locks: a window onto a list that may be far longer than a page can be, with the rows that are on screen.
+
+mod bar;
+mod column;
+mod keys;
+mod nothing;
+mod rows;
+mod viewport;
 
 use leptos::ev;
+use leptos::html;
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
-use super::coverage::WhatWasScanned;
+use self::bar::TableBar;
+use self::column::Column;
+pub use self::keys::Cursor;
+use self::nothing::Nothing;
+use self::rows::{Looking, Rows, Sent};
+use self::viewport::Viewport;
 use super::lock_name::Beginnings;
 use super::lock_row::LockRow;
+use super::selection::SelectAll;
+use super::times::Times;
 use crate::domain::LockId;
-use crate::domain::listing::{Order, Sort};
-use crate::ui::kit::{Button, Empty, Icon, Link, Sign, Variant};
-use crate::ui::live::{Freshness, Live, MOST_ROWS};
+use crate::domain::listing::Sort;
+use crate::ui::live::{Freshness, Live};
 use crate::ui::query::Query;
+use crate::ui::words::locks as words;
 
 /// The order holds this long after the pointer last moved over the table.
 const HOLD_MS: u64 = 8_000;
 
-/// Which rows, in which order.
-#[derive(Clone, PartialEq)]
-struct Listing {
-    query: Query,
-    ids: Vec<LockId>,
-    /// How many there are, drawn or not.
-    total: usize,
-    /// How many rows would come or go if the order were not held.
-    waiting: usize,
+/// What is drawn in one row: a lock, or the place of one that is on its way.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Line {
+    Lock(LockId),
+    Gap(usize),
+}
+
+/// The rows that are drawn.
+#[derive(Clone, Default, PartialEq)]
+struct Drawn {
+    /// How many come before the first that is drawn.
+    above: usize,
+    lines: Vec<Line>,
+    /// How many come after the last.
+    below: usize,
 }
 
 /// The table of locks.
@@ -37,33 +56,103 @@ pub fn LockTable(
     #[prop(into)]
     on_acquire: Callback<()>,
 ) -> impl IntoView {
+    Times::provide();
     let live = Live::expect();
-    let touched = RwSignal::new(None);
-    // Rows never jump under the pointer: the order holds while somebody points at the table or moves through it.
-    let holding = Memo::new(move |_| {
+    let viewport = Viewport::new();
+    let (touched, has_focus) = (RwSignal::new(None), RwSignal::new(false));
+    let (paused, let_in) = (RwSignal::new(false), RwSignal::new(0_u32));
+    // Rows never jump under the pointer: the order holds while somebody points at the table, is in it or has scrolled it.
+    let is_pointed_at = Memo::new(move |_| {
         touched
             .get()
             .is_some_and(|at| live.now.get().since(at).as_millis() < u128::from(HOLD_MS))
     });
-    let listing =
-        Memo::new(move |before: Option<&Listing>| list(live, query.get(), holding.get(), before));
-    let touch = move || touched.set(Some(live.now.get_untracked()));
-    let let_in = move || touched.set(None);
-    let beginnings = Memo::new(move |_| {
-        listing.with(|listing| Beginnings::of(listing.ids.iter().map(|id| &id.key)))
+    let rows = Memo::new(move |before: Option<&Rows>| {
+        let origin = before.map_or(0, |before| before.origin);
+        let seen = viewport.seen_untracked(origin);
+        let query = query.get();
+        let (from, ids) = live.rows(&query);
+        let holds = is_pointed_at.get() || has_focus.get() || paused.get() || seen.start > 0;
+        let sent = Sent {
+            query,
+            from,
+            ids,
+            total: live.total(),
+        };
+        let looking = Looking {
+            seen,
+            holds,
+            let_in: let_in.get(),
+        };
+        Rows::next(before, sent, looking)
     });
+    let cursor = Cursor::new(rows, viewport);
+    viewport.follow();
+    cursor.follow();
+    // The page scrolls with the list, and asks for the rows that come into sight.
+    Effect::new(move |_| {
+        let origin = rows.with(|rows| rows.origin);
+        viewport.moved_to(origin);
+        viewport.at_next_frame();
+    });
+    Effect::new(move |_| {
+        let stand = rows.with(|rows| {
+            let (from, sent) = live.rows(&rows.query);
+            rows.stand((from, &sent), &viewport.seen(rows.origin))
+        });
+        live.look_at_rows(&stand);
+    });
+    Effect::new(move |before: Option<Query>| {
+        let query = query.get();
+        if before.is_some_and(|before| before != query) {
+            viewport.to_top();
+        }
+        query
+    });
+
+    let drawn = Memo::new(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
+    let touch = move || touched.set(Some(live.now.get_untracked()));
+    let leave = move || touched.set(None);
+    let beginnings =
+        Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
     let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
-    let is_empty = Memo::new(move |_| listing.with(|listing| listing.ids.is_empty()));
+    let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
     let blind = Memo::new(move |_| {
         let none_up = live.with_groups(|groups| {
             !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
         });
         none_up || matches!(live.freshness(), Freshness::Stale(_))
     });
+    let spacer = move |rows: Signal<usize>| {
+        let height = move || viewport.height(rows.get()).filter(|_| rows.get() > 0);
+        view! {
+            {move || {
+                height().map(|height| {
+                    let room = html::td().attr("height", height);
+                    view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> }.into_any()
+                })
+            }}
+        }
+    };
+    let above = Signal::derive(move || drawn.with(|drawn| drawn.above));
+    let below = Signal::derive(move || drawn.with(|drawn| drawn.below));
+    let line = move |nth: ReadSignal<usize>, line: Line| {
+        let index = Signal::derive(move || (above.get() + nth.get() + 2).to_string());
+        let lock = match &line {
+            Line::Lock(id) => live.lock_untracked(id),
+            Line::Gap(_) => None,
+        };
+        match lock {
+            Some(lock) => {
+                view! { <LockRow lock beginnings groups=several_groups index cursor /> }.into_any()
+            }
+            None => view! { <Gap index /> }.into_any(),
+        }
+    };
 
     view! {
-        <div class="relative rounded-xl border border-line bg-surface shadow-lift">
-            <Waiting count=Signal::derive(move || listing.with(|listing| listing.waiting)) />
+        <TableBar query rows paused on_let_in=move || let_in.update(|n| *n = n.wrapping_add(1)) />
+        <div class="rounded-xl border border-line bg-surface shadow-lift">
             {move || {
                 if is_empty.get() {
                     return view! { <Nothing query on_acquire /> }.into_any();
@@ -71,7 +160,8 @@ pub fn LockTable(
                 view! {
                 <table
                     role="table"
-                    aria-label="Locks"
+                    aria-label=words::locks()
+                    aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
                     class="lock-table"
                     class=("is-stale", blind)
                     on:pointermove=move |event: ev::PointerEvent| {
@@ -79,166 +169,65 @@ pub fn LockTable(
                             touch();
                         }
                     }
-                    on:pointerleave=move |_| let_in()
-                    on:focusin=move |_| touch()
-                    on:focusout=move |_| let_in()
+                    on:pointerleave=move |_| leave()
+                    on:focusin=move |_| has_focus.set(true)
+                    on:focusout=move |_| has_focus.set(false)
                 >
                     <thead role="rowgroup">
-                        <tr role="row">
-                            <Column query sort=Sort::Attention label="Verdict" />
-                            <Column query sort=Sort::Key label="Lock" />
+                        <tr role="row" aria-rowindex="1">
+                            <th role="columnheader" scope="col" class="cell-select">
+                                <SelectAll ids=Signal::derive(move || rows.with(|rows| rows.ids.clone())) />
+                            </th>
+                            <Column query sort=Sort::Attention class="cell-verdict" />
+                            <Column query sort=Sort::Key class="cell-lock" />
                             {move || {
-                                several_groups.get().then(|| view! { <th role="columnheader" scope="col">"Group"</th> }.into_any())
+                                several_groups.get().then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> }.into_any())
                             }}
-                            <Column query sort=Sort::Owner label="Owner" />
-                            <Column query sort=Sort::Lease label="Lease" />
-                            <Column query sort=Sort::Held label="Held" />
-                            <th role="columnheader" scope="col">
-                                "Nodes"
+                            <Column query sort=Sort::Owner class="cell-owner" />
+                            <Column query sort=Sort::Lease class="cell-lease" />
+                            <Column query sort=Sort::Held class="cell-held" />
+                            <Column query sort=Sort::Renewals class="cell-renewals" />
+                            <th role="columnheader" scope="col" class="cell-nodes">
+                                {words::nodes()}
                             </th>
                         </tr>
                     </thead>
-                    <tbody role="rowgroup">
-                        <For each=move || listing.with(|listing| listing.ids.clone()) key=LockId::clone let:id>
-                            {live.lock_untracked(&id).map(|lock| view! { <LockRow lock beginnings groups=several_groups /> }.into_any())}
-                        </For>
+                    <tbody role="rowgroup" id="lock-rows">
+                        {spacer(above)}
+                        <ForEnumerate each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
+                        {spacer(below)}
                     </tbody>
                 </table>
                 }.into_any()
             }}
         </div>
-        <div class="mt-2 flex items-center gap-3 text-muted">
-            <p role="status">
-                {move || {
-                    let listing = listing.read();
-                    match listing.total > listing.ids.len() && listing.waiting == 0 {
-                        true => format!("Showing {} of {}.", listing.ids.len(), listing.total),
-                        false => String::new(),
-                    }
-                }}
-            </p>
-            {move || {
-                let shown = listing.with(|listing| (listing.ids.len(), listing.total));
-                (shown.0 < shown.1.min(MOST_ROWS))
-                    .then(|| view! { <Button on_press=move |()| live.show_more()>"Show more"</Button> }.into_any())
-            }}
-        </div>
     }
 }
 
-fn list(live: Live, query: Query, holding: bool, before: Option<&Listing>) -> Listing {
-    live.with_locks(|locks| {
-        let here = locks.values().map(|lock| &**lock);
-        let ids: Vec<LockId> = query
-            .pick(here)
-            .into_iter()
-            .map(|lock| lock.id.clone())
-            .collect();
-        let total = live.total().max(ids.len());
-        match before {
-            Some(before) if holding && before.query == query && !before.ids.is_empty() => {
-                let (old, new) = (in_order(&before.ids), in_order(&ids));
-                let missing = |here: &[&LockId], there: &[&LockId]| {
-                    let is_missing = |id: &&&LockId| there.binary_search(id).is_err();
-                    here.iter().filter(is_missing).count()
-                };
-                let waiting = missing(&old, &new) + missing(&new, &old);
-                Listing {
-                    query,
-                    ids: before.ids.clone(),
-                    total,
-                    waiting,
-                }
-            }
-            Some(_) | None => Listing {
-                query,
-                ids,
-                total,
-                waiting: 0,
-            },
-        }
-    })
+/// The lines between those that only take up room.
+fn draw(rows: &Rows, wanted: &std::ops::Range<usize>) -> Drawn {
+    let begin = wanted.start.min(rows.total);
+    let end = wanted.end.clamp(begin, rows.total);
+    let line = |row: usize| {
+        rows.at(row)
+            .map_or(Line::Gap(row), |id| Line::Lock(id.clone()))
+    };
+    Drawn {
+        above: begin,
+        lines: (begin..end).map(line).collect(),
+        below: rows.total - end,
+    }
 }
 
-fn in_order(ids: &[LockId]) -> Vec<&LockId> {
-    let mut ids: Vec<&LockId> = ids.iter().collect();
-    ids.sort_unstable();
-    ids
-}
-
+/// The place of a lock that is on its way.
 #[component]
-fn Column(query: Memo<Query>, sort: Sort, label: &'static str) -> impl IntoView {
-    let navigate = use_navigate();
-    let order = move || query.with(|query| (query.sort == sort).then_some(query.order()));
-    let aria = move || match order() {
-        Some(Order::Desc) => "descending",
-        Some(Order::Asc) => "ascending",
-        None => "none",
-    };
-    let sign = move || match order() {
-        Some(Order::Desc) => Sign::ArrowDown,
-        Some(Order::Asc) => Sign::ArrowUp,
-        None => Sign::Sortable,
-    };
+fn Gap(#[prop(into)] index: Signal<String>) -> impl IntoView {
     view! {
-        <th role="columnheader" scope="col" aria-sort=aria>
-            <button
-                type="button"
-                class="inline-flex items-center gap-1 rounded font-medium hover:text-ink [&_svg]:size-3.5"
-                class=("text-ink", move || order().is_some())
-                title=if sort == Sort::Attention { "What needs a person first" } else { "" }
-                on:click=move |_| {
-                    let options = NavigateOptions { scroll: false, replace: true, ..NavigateOptions::default() };
-                    navigate(&query.with_untracked(|query| query.sorted(sort)).path(), options);
-                }
-            >
-                {label}
-                {move || view! { <Icon sign=sign() /> }.into_any()}
-            </button>
-        </th>
+        <tr role="row" class="lock-row is-gap" aria-rowindex=index>
+            <td role="cell" colspan="9">
+                <span class="waiting block h-3 w-2/3 rounded bg-sunken"></span>
+                <span class="sr-only">{words::on_its_way()}</span>
+            </td>
+        </tr>
     }
-}
-
-/// What is held back while somebody points at the table; leaving the table lets it in.
-#[component]
-fn Waiting(#[prop(into)] count: Signal<usize>) -> impl IntoView {
-    let words = move || match count.get() {
-        1 => "1 change waits".to_owned(),
-        count => format!("{count} changes wait"),
-    };
-    view! {
-        {move || (count.get() > 0).then(|| view! { <p class="pointer-events-none absolute end-3 -top-3 z-10 rounded-md bg-accent px-2 py-0.5 text-xs font-medium text-on-accent">
-                {words()} " until you leave the table"
-            </p> }.into_any())}
-    }
-}
-
-#[component]
-fn Nothing(query: Memo<Query>, on_acquire: Callback<()>) -> impl IntoView {
-    let shown = move || {
-        if query.with(Query::is_filtered) {
-            let all = query.with(Query::unfiltered);
-            view! {
-                <Empty title="No lock matches">
-                    <p>"Locks are observed, but none that this search and these filters let through."</p>
-                    <Link href=all.path() stays=true class="font-medium text-accent underline underline-offset-2">
-                        "Clear filters"
-                    </Link>
-                </Empty>
-            }
-            .into_any()
-        } else {
-            view! {
-                <Empty title="No lock is observed">
-                    <WhatWasScanned />
-                    <Button variant=Variant::Primary on_press=on_acquire>
-                        <Icon sign=Sign::Plus />
-                        "Acquire a test lock"
-                    </Button>
-                </Empty>
-            }
-            .into_any()
-        }
-    };
-    view! { {move || shown()} }
 }

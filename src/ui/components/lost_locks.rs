@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::lock_name::LockName;
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Live, Lost};
+use crate::ui::words::frame;
 use crate::ui::{format, paths};
 
 /// The lock that was lost last, and how many were before, until that is dismissed.
@@ -25,10 +26,9 @@ fn LatestLost(latest: Lost, before: usize) -> impl IntoView {
     let live = Live::expect();
     let Lost { id, label, at, why } = latest;
     let owner = label.map_or_else(String::new, |label| {
-        format!(" for {}", format::visible(&label))
+        frame::lost_for(format::visible(&label))
     });
-    let before =
-        (before > 0).then(|| format!(" Lost before it: {}.", format::counted(before, "lock")));
+    let before = (before > 0).then(|| frame::lost_before(format::counted(before, "lock")));
     let path = paths::lock(&id);
     view! {
         <Banner tone=Tone::Warn>
@@ -37,14 +37,10 @@ fn LatestLost(latest: Lost, before: usize) -> impl IntoView {
                     <Link href=path class="rounded font-semibold underline-offset-2 hover:underline">
                         <LockName key=id.key />
                     </Link>
-                    {format!(
-                        ", kept by this console{owner}, was lost at {}: {}.",
-                        format::time_of_day(at),
-                        format::visible(&why),
-                    )}
+                    {frame::lost_at(owner, format::time_of_day(at), format::visible(&why))}
                     {before}
                 </p>
-                <Button on_press=move |()| live.lost.set(Vec::new())>"Dismiss"</Button>
+                <Button on_press=move |()| live.lost.set(Vec::new())>{frame::dismiss()}</Button>
             </div>
         </Banner>
     }

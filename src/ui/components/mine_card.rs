@@ -12,13 +12,11 @@ use super::owner_name::grouped;
 use crate::domain::{Fault, Format, Lease, LockId, Mine, Released};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::act::{self, mine as words};
 use crate::ui::{calls, format, paths};
 
 /// How a release of one of our locks ended.
 pub type Ended = (LockId, Result<Released, Fault>);
-
-const NOT_ON_THE_BOARD: &str =
-    "not on the board: its name matches no scanned pattern, or it is not observed";
 
 /// One lock acquired from here.
 #[component]
@@ -58,7 +56,7 @@ pub fn MineCard(
         let id = id.clone();
         move || {
             let Some(lock) = live.lock(&id) else {
-                return (NOT_ON_THE_BOARD.to_owned(), Tone::Warn);
+                return (words::not_on_board().to_owned(), Tone::Warn);
             };
             let mine = held.read();
             // A value that tells the time is another one after each renewal, which is not heard of everywhere at once.
@@ -72,26 +70,21 @@ pub fn MineCard(
                     let owner = lock
                         .owners
                         .first()
-                        .map(|owner| owner.name())
+                        .map(|owner| format::visible(&owner.name()))
                         .unwrap_or_default();
-                    (format!("held by somebody else: {owner}"), Tone::Alarm)
+                    (words::somebody_else(&owner), Tone::Alarm)
                 }
                 on => {
                     let nodes = format::counted(lock.nodes.len(), "node");
-                    (format!("seen on {on} of {nodes}"), Tone::Plain)
+                    (words::seen_on(on, &nodes), Tone::Plain)
                 }
             }
         }
     };
     let shown = seen.clone();
-    let why_not =
-        Signal::derive(move || busy.get().then(|| "The nodes are being asked".to_owned()));
+    let why_not = Signal::derive(move || busy.get().then(|| act::asking().to_owned()));
     let why_not_extend = Signal::derive(move || {
-        let lost = || {
-            is_lost
-                .get()
-                .then(|| "It is lost: acquire it again".to_owned())
-        };
+        let lost = || is_lost.get().then(|| words::is_lost().to_owned());
         why_not.get().or_else(lost)
     });
     let extend = {
@@ -143,7 +136,7 @@ pub fn MineCard(
                 <span class="text-muted">{group}</span>
             </header>
             <div class="flex max-w-md items-center gap-3">
-                <span class="whitespace-nowrap text-muted">"valid for"</span>
+                <span class="whitespace-nowrap text-muted">{words::valid_for()}</span>
                 <LeaseBar run gone=is_lost />
             </div>
             {move || held.read().lost.clone().map(|why| view! { <Lost why /> }.into_any())}
@@ -153,29 +146,29 @@ pub fn MineCard(
                     .then(|| {
                         view! {
                             <p class="text-alarm">
-                                "Its lease is over: do not rely on it any more. Extending it works only if no node lost it."
+                                {words::lease_over()}
                             </p>
                         }.into_any()
                     })
             }}
             <p class="text-muted">
-                "Taken for "{move || every()}{move || renewals(&held.read())}", "
+                {move || words::taken_for(&every())}{move || renewals(&held.read())}", "
                 <span class=move || seen().1.text()>{move || shown().0}</span>
-                ". Fingerprint " <span class="font-mono text-xs">{move || grouped(&held.read().fingerprint)}</span>
-                {fencing.map(|fence| format!(", fencing token {fence}"))}
+                {words::fingerprint()} <span class="font-mono text-xs">{move || grouped(&held.read().fingerprint)}</span>
+                {fencing.map(words::fence)}
             </p>
             <div class="flex flex-wrap items-center gap-2">
                 <Button why_not=why_not_extend on_press=move |()| extend()>
-                    {move || format!("Extend by {}", every())}
+                    {move || words::extend_by(&every())}
                 </Button>
                 <Button why_not on_press=move |()| release()>
-                    {move || if is_lost.get() { "Release what is left" } else { "Release" }}
+                    {move || if is_lost.get() { words::what_is_left() } else { act::release() }}
                 </Button>
                 <CopyToken id available=token_available />
             </div>
             {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <details>
-                <summary class="text-muted">"What the nodes did"</summary>
+                <summary class="text-muted">{words::node_acts()}</summary>
                 <div class="mt-1.5">{move || view! { <NodeActs acts=held.read().nodes.clone() /> }.into_any()}</div>
             </details>
         </article>
@@ -187,8 +180,8 @@ pub fn MineCard(
 fn Lost(why: String) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
-            <p class="font-semibold">{format!("Lost: {}.", format::visible(&why))}</p>
-            <p>"Whatever relies on it has to stop: nothing keeps others away any more."</p>
+            <p class="font-semibold">{words::lost(&format::visible(&why))}</p>
+            <p>{words::lost_advice()}</p>
         </Banner>
     }
 }
@@ -197,12 +190,12 @@ fn Lost(why: String) -> impl IntoView {
 fn renewals(mine: &Mine) -> String {
     let times = match mine.extensions {
         0 => String::new(),
-        1 => ", renewed once".to_owned(),
-        times => format!(", renewed {times} times"),
+        1 => words::renewed_once().to_owned(),
+        times => words::renewed(times),
     };
     match &mine.rests {
-        Some(limit) => format!("{times}, and no more: {limit} is the most that this group allows"),
-        None if mine.auto_renew => format!(", kept by the console{times}"),
+        Some(limit) => format!("{times}{}", words::no_more(limit)),
+        None if mine.auto_renew => format!("{}{times}", words::kept()),
         None => times,
     }
 }

@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 
 use crate::domain::{ActOutcome, NodeAct};
+use crate::ui::format;
 use crate::ui::kit::Tone;
+use crate::ui::words::act::{self, node as word};
 
 /// What an act did, node by node.
 #[component]
@@ -12,7 +14,7 @@ pub fn NodeActs(
     acts: Vec<NodeAct>,
 ) -> impl IntoView {
     view! {
-        <ul class="flex flex-col gap-0.5" aria-label="What happened on each node">
+        <ul class="flex flex-col gap-0.5" aria-label=act::on_each_node()>
             {acts
                 .into_iter()
                 .map(|act| {
@@ -31,20 +33,19 @@ pub fn NodeActs(
 /// What happened on one node, in words.
 pub fn words(outcome: &ActOutcome) -> String {
     match outcome {
-        ActOutcome::Acquired => "acquired".to_owned(),
-        ActOutcome::Extended => "extended".to_owned(),
-        ActOutcome::Released => "released".to_owned(),
-        ActOutcome::Releasable => "would be released".to_owned(),
-        ActOutcome::Holds { holds: 1 } => "released once, held once more".to_owned(),
-        ActOutcome::Holds { holds } => format!("released once, held {holds} times more"),
-        ActOutcome::NotHeld => "was not there".to_owned(),
+        ActOutcome::Acquired => word::acquired().to_owned(),
+        ActOutcome::Extended => word::extended().to_owned(),
+        ActOutcome::Released => word::released().to_owned(),
+        ActOutcome::Releasable => word::releasable().to_owned(),
+        ActOutcome::Holds { holds } => act::holds(*holds),
+        ActOutcome::NotHeld => word::not_held().to_owned(),
         ActOutcome::OtherOwner { owner: Some(owner) } => {
-            format!("another owner, not touched: {}", owner.name())
+            word::other(&format::visible(&owner.name()))
         }
-        ActOutcome::OtherOwner { owner: None } => "another owner, not touched".to_owned(),
-        ActOutcome::AnotherHold => "renewed or acquired again, not touched".to_owned(),
-        ActOutcome::Pending => "had not answered yet".to_owned(),
-        ActOutcome::Failed { reason } => format!("not known: {reason}"),
+        ActOutcome::OtherOwner { owner: None } => word::other_unknown().to_owned(),
+        ActOutcome::AnotherHold => word::another_hold().to_owned(),
+        ActOutcome::Pending => word::pending().to_owned(),
+        ActOutcome::Failed { reason } => word::failed(reason),
     }
 }
 

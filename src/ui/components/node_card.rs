@@ -1,12 +1,16 @@
-//! One node: whether it can be used, and if not, what to do; then what it says about itself.
+//! One node: whether it can be used, and if not, what to do; how it was lately; then what it says about itself.
 
 use leptos::prelude::*;
 
-use super::node_strip::{StateDot, state_tone, trouble};
-use crate::domain::{MissingPermission, NodeView, Role, Timestamp};
+use super::health_strip::HealthStrip;
+use super::node_strip::{StateDot, state_tone};
+use super::scan_gauge::ScanGauge;
+use crate::domain::node_past::Turn;
+use crate::domain::{MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp};
 use crate::ui::format;
-use crate::ui::kit::{Banner, Tone};
+use crate::ui::kit::{Banner, CopyButton, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::{nodes as words, verdicts};
 
 /// One node.
 #[component]
@@ -14,19 +18,50 @@ pub fn NodeCard(
     /// The node.
     #[prop(into)]
     node: Signal<NodeView>,
+    /// How it was lately, once that is known.
+    #[prop(into)]
+    past: Signal<Option<NodePast>>,
+    /// The sentinels that say where it is.
+    #[prop(into)]
+    sentinels: Signal<Vec<String>>,
 ) -> impl IntoView {
     let live = Live::expect();
     let state = move || node.read().state;
     let name = Signal::derive(move || node.read().name.clone());
     let address = Signal::derive(move || node.read().address.clone());
-    let wrong = move || trouble(&node.read());
+    let wrong = move || words::trouble(&node.read());
     let replica = move || node.read().role == Some(Role::Replica);
-    let facts = move || facts(&node.read(), live.now.get());
+    let missing = Memo::new(move |_| node.read().missing.clone());
+    let facts = move || {
+        let past = past.read();
+        let mut all = facts(&node.read(), past.as_ref(), live.now.get());
+        let sentinels = sentinels.read().join(", ");
+        if !sentinels.is_empty() {
+            all.insert(2, (words::sentinels(), words::sentinels_are(sentinels)));
+        }
+        all
+    };
+    let hour = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
+    let scan = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
+    let turns = Memo::new(move |_| {
+        past.with(|past| {
+            past.as_ref()
+                .map(|past| past.turns.clone())
+                .unwrap_or_default()
+        })
+    });
+    let moves = Memo::new(move |_| {
+        past.with(|past| {
+            past.as_ref()
+                .map(|past| past.moves.clone())
+                .unwrap_or_default()
+        })
+    });
     view! {
-        <article class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=name>
+        <article class="flex min-w-0 flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=name>
             <header class="flex items-baseline justify-between gap-3">
                 <div class="min-w-0">
-                    <h3 class="text-base font-semibold">{name}</h3>
+                    <h3 class="text-base font-semibold wrap-anywhere">{name}</h3>
                     <p class="truncate font-mono text-xs text-muted" title=address>
                         {address}
                     </p>
@@ -34,31 +69,35 @@ pub fn NodeCard(
                 {move || {
                     let state = state();
                     view! {
-                        <span class=format!("inline-flex items-center gap-1.5 font-medium {}", state_tone(state).text())>
+                        <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", state_tone(state).text())>
                             <StateDot state />
-                            {state.slug()}
+                            {verdicts::node_state(state)}
                         </span>
                     }.into_any()
                 }}
             </header>
             {move || wrong().map(|why| view! { <Banner tone=state_tone(state()) announced=false>{why}</Banner> }.into_any())}
             {move || {
-                replica().then(|| {
-                        view! {
-                            <Banner tone=Tone::Warn announced=false>
-                                "This server is a replica: it follows a primary and cannot vote. Name the primary in the configuration."
-                            </Banner>
-                        }.into_any()
-                    })
+                replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{words::replica_here()}</Banner> }.into_any())
             }}
+            {move || hour.get().map(|hour| view! { <HealthStrip hour /> }.into_any())}
+            {move || scan.get().map(|scan| view! { <ScanGauge scan /> }.into_any())}
             {move || {
-                node.read().missing.clone().into_iter().map(|missing| view! { <Missing missing /> }.into_any()).collect_view()
+                missing.get().into_iter().map(|missing| view! { <Missing missing /> }.into_any()).collect_view()
             }}
             <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted">
                 {move || {
                     facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any()).collect_view()
                 }}
             </dl>
+            {move || {
+                let moves = moves.get();
+                (!moves.is_empty()).then(|| view! { <Moves moves /> }.into_any())
+            }}
+            {move || {
+                let turns = turns.get();
+                (turns.len() > 1).then(|| view! { <Turns turns /> }.into_any())
+            }}
         </article>
     }
 }
@@ -66,18 +105,64 @@ pub fn NodeCard(
 /// A permission that is missing, what that costs, and the line that grants it.
 #[component]
 fn Missing(missing: MissingPermission) -> impl IntoView {
+    let costs = words::without_it(&words::costs(&missing));
+    let acl = missing.acl;
     view! {
         <Banner tone=Tone::Warn announced=false>
-            <span>
-                "No permission for " <code>{missing.permission}</code> ": without it, no " {missing.costs}
-                ". This grants it: " <code class="wrap-anywhere select-all">{missing.acl}</code>
-            </span>
+            <p>
+                {words::no_permission()} <code>{missing.permission}</code> {costs} " " {words::grants_it()}
+            </p>
+            <p class="my-1">
+                <code class="wrap-anywhere select-all">{acl.clone()}</code>
+            </p>
+            <CopyButton text=acl label=words::copy_line() />
         </Banner>
     }
 }
 
-fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
+/// When it became another server, the latest first.
+#[component]
+fn Moves(moves: Vec<Moved>) -> impl IntoView {
+    let line = |moved: &Moved| {
+        let from = format::visible(&moved.from);
+        let told = words::moved_from(format::time_of_day(moved.at), from);
+        view! { <li>{told}</li> }.into_any()
+    };
+    let lines: Vec<AnyView> = moves.iter().rev().map(line).collect();
+    view! {
+        <details class="text-xs" open=true>
+            <summary class="text-muted">{words::moved()}</summary>
+            <ol class="mt-1 flex flex-col gap-0.5 wrap-anywhere">{lines}</ol>
+        </details>
+    }
+}
+
+/// The changes of its state, the latest first.
+#[component]
+fn Turns(turns: Vec<Turn>) -> impl IntoView {
+    let line = |turn: &Turn| {
+        let reason = turn.reason.as_deref().map(format::visible);
+        let reason = reason.map(|why| format!(": {why}"));
+        let told = format!(
+            "{} {}{}",
+            format::time_of_day(turn.at),
+            verdicts::node_state(turn.state),
+            reason.unwrap_or_default()
+        );
+        view! { <li>{told}</li> }.into_any()
+    };
+    let lines: Vec<AnyView> = turns.iter().rev().map(line).collect();
+    view! {
+        <details class="text-xs">
+            <summary class="text-muted">{words::turned()}</summary>
+            <ol class="mt-1 flex flex-col gap-0.5 wrap-anywhere">{lines}</ol>
+        </details>
+    }
+}
+
+fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'static str, String)> {
     let none = || "–".to_owned();
+    let ago = |moment: Option<Timestamp>| moment.map(|moment| format::ago(moment, now));
     let since = node.since.map(|since| {
         format!(
             "{} ({})",
@@ -90,85 +175,76 @@ fn facts(node: &NodeView, now: Timestamp) -> Vec<(&'static str, String)> {
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (None, None) => None,
     };
-    let role = node.role.map(|role| match role {
-        Role::Primary => "primary",
-        Role::Replica => "replica",
-    });
     let skew = node.clock_skew_ms.map(|ms| match node.latency_ms {
         Some(ping) => format!("{} (± {})", format::skew(ms), format::latency(ping / 2.0)),
         None => format::skew(ms),
     });
-    vec![
+    let moved = node
+        .moved
+        .as_ref()
+        .map(|moved| words::from_where(format::ago(moved.at, now), format::visible(&moved.from)));
+    let persistence = past
+        .and_then(|past| past.keeps_every_write)
+        .map(|keeps| match keeps {
+            true => words::keeps_every_write().to_owned(),
+            false => words::may_forget().to_owned(),
+        });
+    let new_locks = match node.hazard_until {
+        Some(until) if !node.votes => {
+            words::none_for(format::span(until.since(now).as_secs() * 1_000))
+        }
+        Some(_) => words::taken_though().to_owned(),
+        None => words::taken().to_owned(),
+    };
+    let feed = verdicts::feed_level(node.feed);
+    let feed = match &node.feed_reason {
+        Some(why) => words::feed_why(feed, format::visible(why)),
+        None => feed.to_owned(),
+    };
+    let uptime = node.uptime_ms.map(|ms| format::span(ms / 1_000 * 1_000));
+    let run = node
+        .run_id
+        .as_ref()
+        .map(|run| run.chars().take(12).collect());
+    let read_from = match &node.read_from {
+        Some(replica) => format::visible(replica),
+        None => words::the_node_itself().to_owned(),
+    };
+    let is_up = node.state == NodeState::Up;
+    let since_words = if is_up {
+        words::up_since()
+    } else {
+        words::like_this_since()
+    };
+    let not_seen = || words::not_seen().to_owned();
+    let role = node.role.map(|role| verdicts::role(role).to_owned());
+    let mut all = vec![
+        (since_words, since.unwrap_or_else(none)),
+        (words::role(), role.unwrap_or_else(none)),
+        (words::server(), server.unwrap_or_else(none)),
         (
-            if node.reason.is_none() {
-                "Up since"
-            } else {
-                "Like this since"
-            },
-            since.unwrap_or_else(none),
+            words::last_answer(),
+            ago(node.heard_at).unwrap_or_else(none),
         ),
         (
-            "Last answer",
-            node.heard_at
-                .map_or_else(none, |heard| format::ago(heard, now)),
-        ),
-        (
-            "Round trip",
+            words::round_trip(),
             node.latency_ms.map_or_else(none, format::latency),
         ),
-        ("Clock", skew.unwrap_or_else(none)),
-        ("Server", server.unwrap_or_else(none)),
-        ("Role", role.map_or_else(none, str::to_owned)),
+        (words::clock(), skew.unwrap_or_else(none)),
+        (words::persistence(), persistence.unwrap_or_else(none)),
+        (words::running_for(), uptime.unwrap_or_else(none)),
         (
-            "Running for",
-            node.uptime_ms
-                .map_or_else(none, |ms| format::span(ms / 1_000 * 1_000)),
+            words::restarted(),
+            ago(node.restarted_at).unwrap_or_else(not_seen),
         ),
-        (
-            "Restarted",
-            node.restarted_at
-                .map_or_else(|| "not seen".to_owned(), |at| format::ago(at, now)),
-        ),
-        (
-            "Failed over",
-            node.moved.as_ref().map_or_else(
-                || "not seen".to_owned(),
-                |moved| {
-                    let from = format::visible(&moved.from);
-                    format!("{}, from {from}", format::ago(moved.at, now))
-                },
-            ),
-        ),
-        (
-            "Read from",
-            match &node.read_from {
-                Some(replica) => format::visible(replica),
-                None => "the node itself".to_owned(),
-            },
-        ),
-        (
-            "New locks",
-            match node.hazard_until {
-                Some(until) if !node.votes => format!(
-                    "none for {}: it restarted and may have forgotten some",
-                    format::span(until.since(now).as_secs() * 1_000)
-                ),
-                Some(_) => "taken, though it restarted and may have forgotten some".to_owned(),
-                None => "taken".to_owned(),
-            },
-        ),
-        (
-            "Run",
-            node.run_id
-                .as_ref()
-                .map_or_else(none, |run| run.chars().take(12).collect()),
-        ),
-        (
-            "Changes by",
-            match &node.feed_reason {
-                Some(reason) => format!("{} ({})", node.feed.slug(), format::visible(reason)),
-                None => node.feed.slug().to_owned(),
-            },
-        ),
-    ]
+        (words::failed_over(), moved.unwrap_or_else(not_seen)),
+        (words::read_from(), read_from),
+        (words::new_locks(), new_locks),
+        (words::run(), run.unwrap_or_else(none)),
+        (words::changes_by(), feed),
+    ];
+    if let Some(slots) = past.and_then(|past| past.slots) {
+        all.insert(2, (words::slots(), words::slots_of(slots)));
+    }
+    all
 }

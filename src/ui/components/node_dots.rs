@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::domain::{Answer, Lock, NodeAnswer, Owner};
+use crate::ui::words::seen as words;
 
 /// What one node says, compared with the lock's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +34,10 @@ impl Mark {
     /// The word beside or behind the shape.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Holds => "holds",
-            Self::Other => "other owner",
-            Self::Silent => "unreachable",
-            Self::Absent => "absent",
+            Self::Holds => words::holds(),
+            Self::Other => words::other_owner(),
+            Self::Silent => words::unreachable(),
+            Self::Absent => words::absent(),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::owner_name::OwnerName;
 use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
+use crate::ui::words::lock as words;
 
 /// The answers of all nodes.
 #[component]
@@ -26,18 +27,27 @@ pub fn NodeMatrix(
                 .collect::<Vec<_>>()
         })
     });
+    let titles = [
+        words::node(),
+        words::answer(),
+        words::owner(),
+        words::lease(),
+        words::clock(),
+        words::restarted(),
+        words::ping(),
+    ];
     let head = "px-3 py-1.5 text-start font-medium text-muted whitespace-nowrap";
     view! {
         <div
             class="overflow-x-auto rounded-xl border border-line bg-surface shadow-lift"
             role="region"
-            aria-label="What each node answers"
+            aria-label=words::nodes()
             tabindex="0"
         >
             <table class="w-full border-collapse [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5">
                 <thead>
                     <tr>
-                        {["Node", "Answer", "Owner", "Lease", "Clock", "Restarted", "Ping"]
+                        {titles
                             .map(|title| view! { <th scope="col" class=head>{title}</th> }.into_any())
                             .collect_view()}
                     </tr>
@@ -60,12 +70,12 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
     };
     let said = move || {
         let lock = lock.read();
-        let (mark, words) = said(&answer(&lock)?, lock.owner.as_ref().or(lock.owners.first()));
+        let (mark, told) = said(&answer(&lock)?, lock.owner.as_ref().or(lock.owners.first()));
         Some(
             view! {
                 <span class="inline-flex items-center gap-1.5">
                     <Dot mark />
-                    {words}
+                    {told}
                 </span>
             }
             .into_any(),
@@ -104,20 +114,20 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
 
 fn said(node: &NodeAnswer, owner: Option<&Owner>) -> (Mark, String) {
     let mark = Mark::of(node, owner);
-    let words = match &node.answer {
-        Answer::Unreachable { reason } => format!("unreachable ({reason})"),
+    let told = match &node.answer {
+        Answer::Unreachable { reason } => words::unreachable(reason),
         Answer::Holds { .. } | Answer::Absent => mark.words().to_owned(),
     };
-    (mark, words)
+    (mark, told)
 }
 
 fn lease_words(answer: Option<&NodeAnswer>, outlives: bool, now: Timestamp) -> String {
     match answer.map(|node| &node.answer) {
         Some(Answer::Holds { lease, .. }) => match format::lease(*lease, outlives, now) {
-            LeaseWords::None => "none".to_owned(),
+            LeaseWords::None => words::no_lease().to_owned(),
             LeaseWords::Left(left) => left,
-            LeaseWords::Over => "over".to_owned(),
-            LeaseWords::Past(since) => format!("past its time {since}"),
+            LeaseWords::Over => words::over().to_owned(),
+            LeaseWords::Past(since) => words::past_its_time(&since),
         },
         Some(Answer::Absent | Answer::Unreachable { .. }) | None => "–".to_owned(),
     }

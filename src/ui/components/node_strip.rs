@@ -3,10 +3,11 @@
 use leptos::prelude::*;
 
 use super::coverage;
-use crate::domain::{Environment, GroupKind, GroupView, NodeState, NodeView};
+use crate::domain::{Environment, GroupKind, GroupView, NodeState};
 use crate::ui::format;
 use crate::ui::kit::{Badge, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::{seen as words, verdicts};
 
 /// A line for each group.
 #[component]
@@ -63,7 +64,7 @@ fn NodeStrip(name: String) -> impl IntoView {
                     <span class="font-medium text-ink">{name}</span>
                     {move || about()}
                 </span>
-                <ul aria-label="Nodes" class="flex flex-wrap items-center gap-x-3">
+                <ul aria-label=words::nodes() class="flex flex-wrap items-center gap-x-3">
                     {move || {
                         nodes()
     .into_iter()
@@ -76,7 +77,7 @@ fn NodeStrip(name: String) -> impl IntoView {
                                             .then(|| {
                                                 view! {
                                                     <span class=state_tone(state).text()>
-                                                        {state.slug()} " "
+                                                        {verdicts::node_state(state)} " "
                                                         {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
                                                     </span>
                                                 }.into_any()
@@ -99,10 +100,10 @@ fn elapsed(live: Live, since: crate::domain::Timestamp) -> u64 {
 /// How the nodes of a group serve locks together, in words.
 pub fn quorum(group: &GroupView) -> String {
     match group.kind {
-        GroupKind::Standalone => "one node".to_owned(),
-        GroupKind::Sentinel => "one primary, chosen by sentinels".to_owned(),
-        GroupKind::Cluster => "a cluster, each lock on one primary".to_owned(),
-        GroupKind::Redlock => format!("quorum {} of {}", group.quorum, group.nodes.len()),
+        GroupKind::Standalone => words::one_node().to_owned(),
+        GroupKind::Sentinel => words::by_sentinels().to_owned(),
+        GroupKind::Cluster => words::in_a_cluster().to_owned(),
+        GroupKind::Redlock => words::quorum(group.quorum, group.nodes.len()),
     }
 }
 
@@ -116,7 +117,8 @@ pub fn EnvironmentBadge(
         Environment::Production => Tone::Warn,
         Environment::Staging | Environment::Development => Tone::Plain,
     };
-    view! { <Badge tone>{environment.slug()}</Badge> }
+    let called = verdicts::environment(environment);
+    view! { <Badge tone>{called}</Badge> }
 }
 
 /// What a node's colour means.
@@ -141,28 +143,8 @@ pub fn StateDot(
         "none"
     };
     view! {
-        <svg class=format!("size-3 shrink-0 {colour}") viewBox="0 0 12 12" role="img" aria-label=state.slug()>
+        <svg class=format!("size-3 shrink-0 {colour}") viewBox="0 0 12 12" role="img" aria-label=verdicts::node_state(state)>
             <circle cx="6" cy="6" r="4.25" fill=fill stroke="currentColor" stroke-width="1.5"></circle>
         </svg>
-    }
-}
-
-/// Whether a node needs a person, and why: nothing for one that is up.
-pub fn trouble(node: &NodeView) -> Option<String> {
-    let why = node
-        .reason
-        .clone()
-        .unwrap_or_else(|| "no reason is known".to_owned());
-    match node.state {
-        NodeState::Up => None,
-        NodeState::Down => Some(format!(
-            "{why}. Check that the server runs and can be reached from here."
-        )),
-        NodeState::Loading => Some(format!(
-            "{why}. It is reading its data and will answer soon."
-        )),
-        NodeState::Refused => Some(format!(
-            "{why}. Check the password and what its user may do (ACL)."
-        )),
     }
 }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::{Fingerprint, Owner};
 use crate::ui::format;
+use crate::ui::words::locks as words;
 
 /// An owner: label, then the start of the fingerprint; all of both on hover.
 #[component]
@@ -13,11 +14,11 @@ pub fn OwnerName(
 ) -> impl IntoView {
     let title = match &owner.label {
         Some(label) => format!(
-            "{} · fingerprint {}",
+            "{} · {}",
             format::visible(label),
-            owner.fingerprint
+            words::fingerprint(owner.fingerprint.as_str())
         ),
-        None => format!("fingerprint {}", owner.fingerprint),
+        None => words::fingerprint(owner.fingerprint.as_str()),
     };
     // Four digits tell owners apart beside a label; alone they carry more of the weight.
     let digits = if owner.label.is_some() { 4 } else { 8 };

@@ -3,90 +3,175 @@
 use leptos::prelude::*;
 
 use super::lock_name::LockName;
-use crate::domain::{LockId, OwnerRow};
-use crate::ui::kit::{Badge, Link, Tone};
+use crate::domain::{LockId, OwnerRow, OwnersAsked, OwnersSort};
+use crate::ui::kit::{Badge, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
-use crate::ui::{format, paths};
+use crate::ui::words::owners as words;
+use crate::ui::{format, owners_query, paths};
 
 /// So many locks are named before the rest is unfolded.
 const AT_ONCE: usize = 3;
+
+/// So few rows are unfolded from the start: somebody looked for them.
+const UNFOLDED: usize = 3;
 
 /// The table.
 #[component]
 pub fn OwnerRows(
     /// In the order in which they are shown.
     rows: Vec<OwnerRow>,
+    /// What was asked for.
+    asked: OwnersAsked,
 ) -> impl IntoView {
+    const HEAD: &str = "px-3 py-2 text-start font-medium whitespace-nowrap text-muted";
+    let is_open = !asked.text.is_empty() && rows.len() <= UNFOLDED;
     let rows: Vec<AnyView> = rows
         .into_iter()
-        .map(|row| view! { <Row row /> }.into_any())
+        .map(|row| view! { <Row row is_open /> }.into_any())
         .collect();
+    let columns = [
+        (words::owner(), Some(OwnersSort::Name)),
+        (words::locks(), Some(OwnersSort::Locks)),
+        (words::oldest(), Some(OwnersSort::Oldest)),
+        (words::missed(), Some(OwnersSort::AtRisk)),
+        (words::groups(), None),
+        (words::holds(), None),
+    ];
+    let heads = columns.map(|(word, sort)| {
+        let is_sorted = sort == Some(asked.sort);
+        let content = match sort {
+            Some(sort) => view! { <SortBy word sort asked=asked.clone() /> }.into_any(),
+            None => word.into_any(),
+        };
+        view! {
+            <th scope="col" role="columnheader" class=HEAD aria-sort=is_sorted.then_some(order(sort))>
+                {content}
+            </th>
+        }
+        .into_any()
+    });
     view! {
-        <ul class="flex flex-col divide-y divide-line rounded-xl border border-line bg-surface shadow-lift" aria-label="Owners">
-            {rows}
-        </ul>
+        <div class="rounded-xl border border-line bg-surface shadow-lift">
+            <table class="card-table w-full" role="table" aria-label=words::title()>
+                <thead role="rowgroup" class="border-b border-line">
+                    <tr role="row">{heads.into_iter().collect_view()}</tr>
+                </thead>
+                <tbody role="rowgroup">{rows}</tbody>
+            </table>
+        </div>
+    }
+}
+
+fn order(sort: Option<OwnersSort>) -> &'static str {
+    match sort {
+        Some(OwnersSort::Name | OwnersSort::Oldest) => "ascending",
+        Some(OwnersSort::Attention | OwnersSort::Locks | OwnersSort::AtRisk) | None => "descending",
+    }
+}
+
+/// The heading of a column that the rows can be put in order by; once more, and they are as at first.
+#[component]
+fn SortBy(word: &'static str, sort: OwnersSort, asked: OwnersAsked) -> impl IntoView {
+    let is_sorted = asked.sort == sort;
+    let next = if is_sorted {
+        OwnersSort::default()
+    } else {
+        sort
+    };
+    let href = owners_query::path(&OwnersAsked {
+        sort: next,
+        ..asked
+    });
+    let sign = match (is_sorted, order(Some(sort))) {
+        (false, _) => Sign::Sortable,
+        (true, "ascending") => Sign::ArrowUp,
+        (true, _) => Sign::ArrowDown,
+    };
+    view! {
+        <Link href=href stays=true title=words::sort_by(word) class="inline-flex items-center gap-1 rounded hover:text-ink">
+            {word}
+            <Icon sign />
+        </Link>
     }
 }
 
 #[component]
-fn Row(row: OwnerRow) -> impl IntoView {
+fn Row(row: OwnerRow, is_open: bool) -> impl IntoView {
+    const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
     let oldest = row.oldest;
     let held = move || {
         let ms = live.now.get().since(oldest).as_millis();
-        let span = format::clock(u64::try_from(ms).unwrap_or(u64::MAX));
-        format!("oldest {span}")
+        format::clock(u64::try_from(ms).unwrap_or(u64::MAX))
     };
     let title = format::visible(&row.name);
     let shown = format::shorten(&title, 48);
     let list = paths::owned_by(&row.name);
-    let locks = format::counted(row.locks as usize, "lock");
-    let processes = (row.labels > 1).then(|| format!("{} processes or threads", row.labels));
+    let processes = (row.labels > 1).then(|| words::processes(row.labels));
     let attention = (row.attention > 0).then(|| {
-        let verb = if row.attention == 1 { "needs" } else { "need" };
-        let words = format!("{} {verb} attention", format::count(row.attention.into()));
-        view! { <Badge tone=Tone::Alarm>{words}</Badge> }.into_any()
+        view! { <Badge tone=Tone::Alarm>{words::need_attention(row.attention)}</Badge> }.into_any()
     });
     let at_risk = (row.at_risk > 0).then(|| {
-        let words = format!("{} at risk", format::count(row.at_risk.into()));
-        view! { <Badge tone=Tone::Warn title="missed a renewal, or run out without one">{words}</Badge> }.into_any()
+        let words = words::at_risk(format::count(row.at_risk.into()));
+        view! { <Badge tone=Tone::Warn title=words::missed_why()>{words}</Badge> }.into_any()
     });
+    let at_risk =
+        at_risk.unwrap_or_else(|| view! { <span class="text-muted">"–"</span> }.into_any());
     let groups = row.groups.join(", ");
+    let told = row.named.len();
     let mut named = row.named;
     let rest = named.split_off(named.len().min(AT_ONCE));
-    let untold = (row.locks as usize).saturating_sub(named.len() + rest.len());
+    let untold = (row.locks as usize).saturating_sub(told);
     let more = rest.len() + untold;
+    let all = list.clone();
     let rest = (more > 0).then(|| {
-        let words = format!("{} more", format::count(more as u64));
+        let summary = words::more(format::count(more as u64));
         let untold = (untold > 0).then(|| {
-            let words = format!("and {} more", format::count(untold as u64));
-            view! { <li class="text-muted">{words}</li> }.into_any()
+            let words = words::and_more(format::count(untold as u64));
+            view! {
+                <li>
+                    <Link href=all class="text-accent underline underline-offset-2">
+                        {words}
+                    </Link>
+                </li>
+            }
+            .into_any()
         });
         view! {
-            <details class="mt-1">
-                <summary class="cursor-pointer text-xs text-muted">{words}</summary>
+            <details class="mt-1" open=is_open>
+                <summary class="text-xs text-muted">{summary}</summary>
                 <ul class="mt-1 flex flex-col gap-0.5">{links(rest)} {untold}</ul>
             </details>
         }
         .into_any()
     });
+    let in_list = words::in_the_list(&shown);
     view! {
-        <li class="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(14rem,1fr)_2fr]">
-            <div class="min-w-0">
-                <p class="flex flex-wrap items-baseline gap-x-2">
-                    <Link href=list class="rounded font-semibold underline-offset-2 hover:underline">
-                        <bdi class="wrap-anywhere" title=title>{shown}</bdi>
-                    </Link>
-                    {attention} {at_risk}
-                </p>
-                <p class="text-xs text-muted tabular-nums">{locks} ", " {held} {processes.map(|words| format!(", {words}"))}</p>
-                <p class="text-xs text-muted">{groups}</p>
-            </div>
-            <div class="min-w-0">
+        <tr role="row" class="border-line not-first:border-t">
+            <td role="cell" class=CELL>
+                <Link href=list title=in_list class="rounded font-semibold underline-offset-2 hover:underline">
+                    <bdi class="wrap-anywhere" title=title>{shown}</bdi>
+                </Link>
+                {processes.map(|processes| view! { <div class="text-xs text-muted">{processes}</div> }.into_any())}
+                {attention.map(|attention| view! { <div>{attention}</div> }.into_any())}
+            </td>
+            <td role="cell" class=CELL data-label=words::locks()>
+                {words::many_locks(row.locks)}
+            </td>
+            <td role="cell" class=format!("{CELL} whitespace-nowrap tabular-nums") data-label=words::oldest()>
+                {held}
+            </td>
+            <td role="cell" class=CELL data-label=words::missed()>
+                {at_risk}
+            </td>
+            <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=words::groups()>
+                {groups}
+            </td>
+            <td role="cell" class=format!("{CELL} min-w-0")>
                 <ul class="flex flex-col gap-0.5">{links(named)}</ul>
                 {rest}
-            </div>
-        </li>
+            </td>
+        </tr>
     }
 }
 

@@ -6,6 +6,7 @@ use super::fault_notice::FaultNotice;
 use crate::domain::{Fault, GroupView, Lock, MonitorSample, Place, SampledLock, Verb};
 use crate::ui::kit::Button;
 use crate::ui::live::Live;
+use crate::ui::words::act::sample as words;
 use crate::ui::{calls, format};
 
 /// How long a sample takes.
@@ -26,7 +27,7 @@ pub fn SampleBox(
     let live = Live::expect();
     let why_not = Signal::derive(move || {
         let refused = lock.with(|lock| live.why_not(Verb::Sample, Place::group(&lock.id.group)));
-        refused.or_else(|| taking.get().then(|| "A sample is being taken".to_owned()))
+        refused.or_else(|| taking.get().then(|| words::taking().to_owned()))
     });
     let take = move |node: String| {
         let group = lock.with_untracked(|lock| lock.id.group.clone());
@@ -46,7 +47,7 @@ pub fn SampleBox(
                 let name = node.name.clone();
                 view! {
                     <Button why_not on_press=move |()| take(name.clone())>
-                        {format!("Sample attempts on {} for {SECONDS} s", node.name)}
+                        {words::take(&node.name, SECONDS)}
                     </Button>
                 }
                 .into_any()
@@ -60,10 +61,10 @@ pub fn SampleBox(
     };
     view! {
         <details class="rounded-xl border border-line bg-surface shadow-lift">
-            <summary class="px-4 py-2.5 font-medium">"Count attempts"</summary>
+            <summary class="px-4 py-2.5 font-medium">{words::title()}</summary>
             <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
                 <p class="text-muted">
-                    "Records everything that is asked of one node (MONITOR). While it runs, the node works a quarter up to twice as much for each command. Nothing that was sent is kept or shown."
+                    {words::hint()}
                 </p>
                 <div class="flex flex-wrap gap-2">{nodes}</div>
                 <div aria-live="polite" class="w-full">{move || result()}</div>
@@ -77,16 +78,12 @@ fn Taken(sample: MonitorSample, lock: Signal<Lock>) -> impl IntoView {
     let key = lock.with_untracked(|lock| lock.id.key.clone());
     let told = sample.locks.iter().find(|one| one.key == key).cloned();
     let cut = sample.cut_short.as_ref();
-    let about = format!(
-        "{} commands on {} in {}{}.",
-        sample.commands,
-        sample.node,
-        format::span(sample.took_ms),
-        cut.map_or_else(String::new, |why| format!(" (ended early: {why})")),
-    );
+    let early = cut.map(|why| words::early(why)).unwrap_or_default();
+    let span = format::span(sample.took_ms);
+    let about = words::about(sample.commands, &sample.node, &span, &early);
     let unknown = sample.failures_unknown.clone();
     let shown = match told {
-        None => view! { <p>"Nobody tried to take this lock in that time."</p> }.into_any(),
+        None => view! { <p>{words::nobody()}</p> }.into_any(),
         Some(told) => view! { <Counted told unknown /> }.into_any(),
     };
     view! {
@@ -99,16 +96,16 @@ fn Taken(sample: MonitorSample, lock: Signal<Lock>) -> impl IntoView {
 fn Counted(told: SampledLock, unknown: Option<String>) -> impl IntoView {
     let failed = match unknown {
         None => told.failed.to_string(),
-        Some(why) => format!("not known: {why}"),
+        Some(why) => crate::ui::words::act::node::failed(&why),
     };
     let clients = told.clients.join(", ");
     view! {
         <table class="w-full text-left">
             <thead class="text-muted">
                 <tr>
-                    <th scope="col">"Attempts"</th>
-                    <th scope="col">"Failed"</th>
-                    <th scope="col">"From"</th>
+                    <th scope="col">{words::attempts()}</th>
+                    <th scope="col">{words::failed()}</th>
+                    <th scope="col">{words::from()}</th>
                 </tr>
             </thead>
             <tbody>

@@ -1,12 +1,13 @@
-//! The same act from a script: a command to copy.
+//! The same acts from a script: commands to copy, for the API and for the command line. No token stands in them.
 
 use leptos::prelude::*;
 
 use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
 use crate::ui::kit::CopyButton;
-use crate::ui::paths;
+use crate::ui::words::lock as words;
+use crate::ui::{format, paths};
 
-/// The command that releases this lock by force.
+/// The commands that do with this lock what can be done from here.
 #[component]
 pub fn ScriptBox(
     /// The lock.
@@ -23,41 +24,146 @@ pub fn ScriptBox(
             origin.set(here);
         }
     });
-    let command = Signal::derive(move || {
-        let lock = lock.read();
-        let Some(owner) = lock.owners.first() else {
-            return String::new();
-        };
-        curl(
-            &origin.read(),
-            &lock.id,
-            &owner.fingerprint,
-            production.get(),
-            lock.format.reuses_owners().then_some(lock.acquired_at),
-        )
-    });
+    let told = move |tell: fn(&Told) -> String| {
+        Signal::derive(move || {
+            tell(&Told {
+                origin: origin.get(),
+                lock: lock.get(),
+                production: production.get(),
+            })
+        })
+    };
+    let act = |title: &'static str, curl: fn(&Told) -> String, cli: fn(&Told) -> String| {
+        view! {
+            <section class="flex w-full flex-col gap-2">
+                <h3 class="font-medium">{title}</h3>
+                <Command what=words::with_curl() command=told(curl) />
+                <Command what=words::with_cli() command=told(cli) />
+            </section>
+        }
+        .into_any()
+    };
     view! {
         <details class="rounded-xl border border-line bg-surface shadow-lift">
-            <summary class="px-4 py-2.5 font-medium">"Release it from a script"</summary>
-            <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
-                <pre class="w-full overflow-x-auto rounded-md bg-sunken p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">{command}</pre>
-                <p class="text-muted">
-                    "It releases the lock only while its owner, and its hold, is still the one with this fingerprint; put your reason where it says so."
-                </p>
-                <CopyButton text=command label="Copy the command" />
+            <summary class="px-4 py-2.5 font-medium">{words::scripts()}</summary>
+            <div class="flex flex-col items-start gap-4 border-t border-line px-4 py-3">
+                {act(words::force(), Told::force_curl, Told::force_cli)}
+                {act(words::look(), Told::look_curl, Told::look_cli)}
+                {act(words::acquire(), Told::acquire_curl, Told::acquire_cli)}
+                {act(words::extend(), Told::extend_curl, Told::extend_cli)}
+                {act(words::release(), Told::release_curl, Told::release_cli)}
+                <p class="text-muted">{words::scripts_hint()}</p>
             </div>
         </details>
     }
 }
 
-/// The command. `since` tells the hold from the next one of an owner that writes the same bytes each time.
-fn curl(
-    origin: &str,
-    id: &LockId,
-    fingerprint: &Fingerprint,
+#[component]
+fn Command(what: &'static str, command: Signal<String>) -> impl IntoView {
+    view! {
+        <div class="flex flex-col items-start gap-1.5">
+            <p class="text-xs text-muted">{what}</p>
+            <pre class="w-full overflow-x-auto rounded-md bg-sunken p-3 font-mono text-xs whitespace-pre-wrap wrap-anywhere">{command}</pre>
+            <CopyButton text=command label=words::copy() />
+        </div>
+    }
+}
+
+/// What commands are made of.
+struct Told {
+    origin: String,
+    lock: Lock,
     production: bool,
-    since: Option<Timestamp>,
-) -> String {
+}
+
+impl Told {
+    fn post(&self, verb: &str, body: &str) -> String {
+        let (origin, path) = (&self.origin, paths::api_lock(&self.lock.id));
+        format!(
+            "curl -X POST {origin}{path}/{verb} \\\n  -H 'content-type: application/json' \\\n  -d {}",
+            quoted(body)
+        )
+    }
+
+    fn cli(&self, verb: &str, rest: &str) -> String {
+        let LockId { group, key } = &self.lock.id;
+        // What cannot be typed as it is goes percent-encoded.
+        let (flag, key) = match std::str::from_utf8(key.as_bytes()) {
+            Ok(text) if format::visible(text) == text => ("", text.to_owned()),
+            Ok(_) | Err(_) => ("--key-encoded ", key.encoded()),
+        };
+        format!(
+            "lockkeeper {verb} {rest}{flag}-- {} {}",
+            quoted(group),
+            quoted(&key)
+        )
+    }
+
+    fn owner(&self) -> Option<&Fingerprint> {
+        Some(&self.lock.owners.first()?.fingerprint)
+    }
+
+    fn force_curl(&self) -> String {
+        let Some(owner) = self.owner() else {
+            return String::new();
+        };
+        let lock = &self.lock;
+        let since = lock.format.reuses_owners().then_some(lock.acquired_at);
+        self.post(
+            "force-release",
+            &force(&lock.id, owner, self.production, since),
+        )
+    }
+
+    fn force_cli(&self) -> String {
+        let Some(owner) = self.owner() else {
+            return String::new();
+        };
+        let confirm = match self.production {
+            true => format!("--confirm {} ", quoted(&self.lock.id.key.text())),
+            false => String::new(),
+        };
+        let rest = format!("--fingerprint {owner} --reason WHY {confirm}");
+        self.cli("force-release", &rest)
+    }
+
+    fn look_curl(&self) -> String {
+        let (origin, path) = (&self.origin, paths::api_lock(&self.lock.id));
+        format!("curl {origin}{path}")
+    }
+
+    fn look_cli(&self) -> String {
+        self.cli("show", "")
+    }
+
+    fn acquire_curl(&self) -> String {
+        self.post("acquire", "{\"ttl_ms\":30000,\"wait_ms\":0}")
+    }
+
+    fn acquire_cli(&self) -> String {
+        self.cli("acquire", "--ttl 30s ")
+    }
+
+    fn extend_curl(&self) -> String {
+        self.post("extend", "{\"token\":\"TOKEN\",\"ttl_ms\":30000}")
+    }
+
+    fn extend_cli(&self) -> String {
+        self.cli("extend", "--ttl 30s ")
+    }
+
+    fn release_curl(&self) -> String {
+        self.post("release", "{\"token\":\"TOKEN\"}")
+    }
+
+    fn release_cli(&self) -> String {
+        self.cli("release", "")
+    }
+}
+
+/// What is sent to release a lock by force. `since` tells the hold from the next one of an owner that writes the same bytes each
+/// time.
+fn force(id: &LockId, owner: &Fingerprint, production: bool, since: Option<Timestamp>) -> String {
     let confirm = match production {
         true => format!(",\"confirm\":{}", json(&id.key.text())),
         false => String::new(),
@@ -65,12 +171,7 @@ fn curl(
     let seen = since.map_or_else(String::new, |since| {
         format!(",\"seen\":{{\"acquired_at\":\"{since}\"}}")
     });
-    let body = format!("{{\"fingerprint\":\"{fingerprint}\",\"reason\":\"WHY\"{confirm}{seen}}}");
-    let body = quoted(&body);
-    format!(
-        "curl -X POST {origin}{} \\\n  -H 'content-type: application/json' \\\n  -d {body}",
-        paths::force_release(id)
-    )
+    format!("{{\"fingerprint\":\"{owner}\",\"reason\":\"WHY\"{confirm}{seen}}}")
 }
 
 /// A text as JSON.
@@ -86,15 +187,18 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::testing::{NOW, lock};
 
     #[test]
     fn a_name_with_quotes_cannot_break_out_of_the_command() {
-        let id = LockId {
-            group: "orders".into(),
-            key: "lock:it's $(rm)".into(),
+        let mut held = lock(&[1], NOW, NOW);
+        held.id.key = "lock:it's $(rm)".into();
+        let told = Told {
+            origin: "http://here".into(),
+            lock: held,
+            production: true,
         };
-        let fingerprint = Fingerprint::parse("d3c19a0b77e04fd2").unwrap();
-        let command = curl("http://here", &id, &fingerprint, true, None);
+        let command = told.force_curl();
         assert!(
             command.contains(r#""confirm":"lock:it'\''s $(rm)""#),
             "{command}"
@@ -102,5 +206,22 @@ mod tests {
         assert!(command.contains(
             "http://here/api/v1/groups/orders/locks/lock%3Ait%27s%20%24%28rm%29/force-release"
         ));
+        let command = told.force_cli();
+        assert!(
+            command.ends_with(r"-- 'orders' 'lock:it'\''s $(rm)'"),
+            "{command}"
+        );
+    }
+
+    #[test]
+    fn no_command_has_a_token_in_it() {
+        let held = lock(&[1], NOW, NOW);
+        let told = Told {
+            origin: "http://here".into(),
+            lock: held,
+            production: false,
+        };
+        assert!(told.extend_curl().contains("\"token\":\"TOKEN\""));
+        assert!(told.release_cli().starts_with("lockkeeper release"));
     }
 }

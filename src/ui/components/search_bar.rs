@@ -4,10 +4,16 @@ use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
+use super::search_box::SearchBox;
+use crate::domain::search::Ask;
 use crate::ui::kit::{Icon, Link, Sign, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::{Only, Query};
+use crate::ui::words::locks as words;
+
+/// More groups than this are not chosen from a menu, but by the beginning of their name.
+const MOST_IN_A_MENU: usize = 20;
 
 /// Search in names, owners and fingerprints, the choice of a group, and the filters that are on.
 #[component]
@@ -18,23 +24,21 @@ pub fn SearchBar(
     #[prop(default = paths::LOCKS)]
     page: &'static str,
 ) -> impl IntoView {
-    let live = Live::expect();
-    let groups = Memo::new(move |_| {
-        live.with_groups(|groups| {
-            groups
-                .iter()
-                .map(|group| group.name.clone())
-                .collect::<Vec<_>>()
-        })
-    });
     let navigate = StoredValue::new(use_navigate());
-    let go = move |next: Query| {
+    let go = Callback::new(move |next: Query| {
         let options = NavigateOptions {
             replace: true,
             scroll: false,
             ..NavigateOptions::default()
         };
         navigate.with_value(|navigate| navigate(&next.path_on(page), options));
+    });
+    let search = Callback::new(move |text: String| {
+        go.run(query.with_untracked(|query| query.with_text(text)));
+    });
+    let field = match page {
+        paths::LOCKS => view! { <SearchBox query on_search=search /> }.into_any(),
+        _ => view! { <Plain query search /> }.into_any(),
     };
     let hidden = move || {
         let fields = query
@@ -47,58 +51,99 @@ pub fn SearchBar(
     };
     view! {
         <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
-            <span class="relative min-w-52 max-w-md grow">
-                <span class="pointer-events-none absolute inset-y-0 start-2.5 flex items-center text-faint">
+            <span class="relative min-w-52 max-w-2xl grow">
+                <span class="pointer-events-none absolute start-2.5 top-0 flex h-9 items-center text-faint">
                     <Icon sign=Sign::Search />
                 </span>
-                <input
-                    type="search"
-                    name="q"
-                    class=format!("{CONTROL} ps-9")
-                    aria-label="Search locks, owners, fingerprints"
-                    placeholder="Lock, owner or fingerprint"
-                    autocomplete="off"
-                    spellcheck="false"
-                    value=query.with_untracked(|query| query.text.clone())
-                    prop:value=move || query.with(|query| query.text.clone())
-                    on:input=move |event| go(query.with_untracked(|query| query.with_text(event_target_value(&event))))
-                />
+                {field}
             </span>
-            {move || {
-                (groups.with(Vec::len) > 1)
-                    .then(|| {
-                        view! {
-                            <select
-                                name="group"
-                                aria-label="Group"
-                                class=format!("{CONTROL} max-w-48")
-                                on:change=move |event| {
-                                    let group = Some(event_target_value(&event)).filter(|group| !group.is_empty());
-                                    go(query.with_untracked(|query| query.with_group(group)));
-                                }
-                            >
-                                <option value="" selected=move || query.with(|query| query.group.is_none())>"All groups"</option>
-                                {groups
-                                    .get()
-                                    .into_iter()
-                                    .map(|name| {
-                                        let is_chosen = {
-                                            let name = name.clone();
-                                            move || query.with(|query| query.group.as_ref() == Some(&name))
-                                        };
-                                        view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }
-                                    })
-                                    .collect_view()}
-                            </select>
-                        }.into_any()
-                    })
-            }}
+            <GroupChoice query go />
             {move || hidden()}
             <noscript>
-                <button type="submit">"Search"</button>
+                <button type="submit">{words::search()}</button>
             </noscript>
             <Chips query page />
         </form>
+    }
+}
+
+/// A box for plain words, where there is nothing but them to search for.
+#[component]
+fn Plain(query: Memo<Query>, search: Callback<String>) -> impl IntoView {
+    view! {
+        <input
+            type="search"
+            id="search"
+            name="q"
+            class=format!("{CONTROL} ps-9")
+            aria-label=words::search_label()
+            placeholder=words::plain_hint()
+            autocomplete="off"
+            spellcheck="false"
+            value=query.with_untracked(|query| query.text.clone())
+            prop:value=move || query.with(|query| query.text.clone())
+            on:input=move |event| search.run(event_target_value(&event))
+        />
+    }
+}
+
+#[component]
+fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
+    let live = Live::expect();
+    let groups = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            let names = groups.iter().map(|group| group.name.clone());
+            names.collect::<Vec<_>>()
+        })
+    });
+    let choose = move |group: String| {
+        let group = Some(group).filter(|group| !group.is_empty());
+        go.run(query.with_untracked(|query| query.with_group(group)));
+    };
+    let menu = move || {
+        let option = |name: String| {
+            let is_chosen = {
+                let name = name.clone();
+                move || query.with(|query| query.group.as_ref() == Some(&name))
+            };
+            view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }
+        };
+        view! {
+            <select
+                name="group"
+                aria-label=words::group()
+                class=format!("{CONTROL} max-w-48")
+                on:change=move |event| choose(event_target_value(&event))
+            >
+                <option value="" selected=move || query.with(|query| query.group.is_none())>{words::all_groups()}</option>
+                {groups.get().into_iter().map(option).collect_view()}
+            </select>
+        }
+        .into_any()
+    };
+    let by_name = move || {
+        let offers = groups.get().into_iter();
+        let offers = offers.map(|name| view! { <option value=name></option> }.into_any());
+        view! {
+            <input
+                name="group"
+                list="groups"
+                class=format!("{CONTROL} max-w-48")
+                aria-label=words::group()
+                placeholder=words::all_groups()
+                autocomplete="off"
+                value=query.with_untracked(|query| query.group.clone())
+                prop:value=move || query.with(|query| query.group.clone().unwrap_or_default())
+                on:change=move |event| choose(event_target_value(&event))
+            />
+            <datalist id="groups">{offers.collect_view()}</datalist>
+        }
+        .into_any()
+    };
+    move || match groups.with(Vec::len) {
+        0 | 1 => ().into_any(),
+        2..=MOST_IN_A_MENU => menu(),
+        _ => by_name(),
     }
 }
 
@@ -110,31 +155,42 @@ fn Chips(query: Memo<Query>, page: &'static str) -> impl IntoView {
         let mut chips = Vec::new();
         if query.only != Only::Everything {
             chips.push((
-                query.only.words(),
+                words::only(query.only),
                 query.with_only(Only::Everything).path_on(page),
             ));
         }
         if let Some(group) = &query.group {
             chips.push((
-                format!("group {group}"),
+                words::only_group(group),
                 query.with_group(None).path_on(page),
             ));
+        }
+        if page == paths::LOCKS
+            && let Ok(search) = query.search()
+        {
+            for (nth, term) in search.terms.iter().enumerate() {
+                // Plain words are in the box, to be read as they were typed.
+                if !matches!(term.ask, Ask::Text(_)) {
+                    let without = search.without(nth).to_string();
+                    chips.push((term.to_string(), query.with_text(without).path_on(page)));
+                }
+            }
         }
         chips
     };
     let shown = move || {
         chips()
             .into_iter()
-            .map(|(words, without)| {
+            .map(|(said, without)| {
                 view! {
                     <Link
                         href=without
                         stays=true
-                        title="take this filter off"
-                        class="inline-flex h-7 items-center gap-1 rounded-full border border-line bg-accent-soft ps-2.5 pe-1.5 text-ink hover:border-line-strong"
+                        title=words::take_off()
+                        class="inline-flex h-7 max-w-full items-center gap-1 rounded-full border border-line bg-accent-soft ps-2.5 pe-1.5 text-ink hover:border-line-strong"
                     >
-                        {words}
-                        <span class="sr-only">", take this filter off"</span>
+                        <span class="truncate">{said}</span>
+                        <span class="sr-only">{words::and_take_off()}</span>
                         <Icon sign=Sign::Cross />
                     </Link>
                 }.into_any()

@@ -1,41 +1,31 @@
-//! The theme: the system's, light or dark. `public/theme.js` applies the choice before the first paint.
+//! The theme: the system's, light or dark. Remembered by this browser.
 
 use leptos::prelude::*;
 
-const STORED: &str = "lockkeeper.theme";
+use crate::ui::preferences::Preference;
+use crate::ui::words::frame;
 
-/// A choice of theme, remembered by this browser.
+/// A choice of theme.
 #[component]
 pub fn ThemeSwitch() -> impl IntoView {
     let chosen = RwSignal::new(String::new());
-    Effect::new(move || chosen.set(stored().unwrap_or_default()));
+    Effect::new(move || chosen.set(Preference::Theme.chosen()));
     let choose = move |theme: String| {
-        let root = document().document_element();
-        let storage = window().local_storage().ok().flatten();
-        if theme.is_empty() {
-            root.map(|root| root.remove_attribute("data-theme"));
-            storage.map(|storage| storage.remove_item(STORED));
-        } else {
-            root.map(|root| root.set_attribute("data-theme", &theme));
-            storage.map(|storage| storage.set_item(STORED, &theme));
-        }
+        Preference::Theme.choose(&theme);
         chosen.set(theme);
     };
     view! {
-        <select
-            aria-label="Theme"
-            class="h-8 rounded-md border border-line bg-surface px-1.5 text-muted hover:text-ink"
-            prop:value=move || chosen.get()
-            on:change=move |event| choose(event_target_value(&event))
-        >
-            <option value="">"System theme"</option>
-            <option value="light">"Light"</option>
-            <option value="dark">"Dark"</option>
-        </select>
+        <label class="needs-script flex flex-col gap-1 text-xs text-muted">
+            {frame::theme()}
+            <select
+                class="h-8 rounded-md border border-line-strong bg-surface px-1.5 text-sm text-ink"
+                prop:value=move || chosen.get()
+                on:change=move |event| choose(event_target_value(&event))
+            >
+                <option value="">{frame::system_theme()}</option>
+                <option value="light">{frame::light()}</option>
+                <option value="dark">{frame::dark()}</option>
+            </select>
+        </label>
     }
-}
-
-fn stored() -> Option<String> {
-    let theme = window().local_storage().ok()??.get_item(STORED).ok()??;
-    ["light", "dark"].contains(&theme.as_str()).then_some(theme)
 }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::{Evidence, Flag, Lock, Verdict};
 use crate::ui::kit::{Badge, Tone};
+use crate::ui::words::{locks as words, verdicts};
 
 /// A verdict: shape and word.
 #[component]
@@ -13,7 +14,7 @@ pub fn VerdictBadge(
 ) -> impl IntoView {
     view! {
         <span class=format!("inline-flex items-center gap-1.5 whitespace-nowrap font-medium {}", tone(verdict).text())>
-            <Shape verdict /> {verdict.slug()}
+            <Shape verdict /> {verdicts::verdict(verdict)}
         </span>
     }
 }
@@ -58,24 +59,24 @@ pub fn FlagWords(
     /// How contention is known.
     evidence: Vec<Evidence>,
 ) -> impl IntoView {
-    let words = {
-        let sign = evidence.first().map(Evidence::figure);
+    let said = {
+        let sign = evidence.first().map(verdicts::evidence_figure);
         move |flag: Flag| match (flag, &sign) {
             (Flag::Contended, Some(figure)) => figure.clone(),
-            (other, _) => other.slug().replace('-', " "),
+            (other, _) => verdicts::flag(other).to_owned(),
         }
     };
     let title = move |flag| match flag {
         Flag::Contended if !evidence.is_empty() => {
-            let signs = evidence.iter().map(Evidence::sentence);
+            let signs = evidence.iter().map(verdicts::evidence);
             signs.collect::<Vec<_>>().join(", ")
         }
-        other => explain(other).to_owned(),
+        other => words::explain(other).to_owned(),
     };
     flags
         .into_iter()
         .map(|flag| {
-            let (said, title) = (words(flag), title(flag));
+            let (said, title) = (said(flag), title(flag));
             view! { <Badge tone=flag_tone(flag) title>{said}</Badge> }.into_any()
         })
         .collect_view()
@@ -100,22 +101,5 @@ fn flag_tone(flag: Flag) -> Tone {
         Flag::NoExpiry | Flag::Split | Flag::Overdue => Tone::Alarm,
         Flag::Endless | Flag::AtRisk | Flag::RestartHazard => Tone::Warn,
         Flag::Contended | Flag::Fragment => Tone::Plain,
-    }
-}
-
-fn explain(flag: Flag) -> &'static str {
-    match flag {
-        Flag::NoExpiry => "The key has no time to live: only a release ends it.",
-        Flag::AtRisk => {
-            "It missed a renewal, or under a fifth of its lease is left with no renewal seen."
-        }
-        Flag::Overdue => "It is held past its own time.",
-        Flag::Endless => "It has been renewed past the configured longest hold.",
-        Flag::Contended => "Others want it too; the lock's page says how that is known.",
-        Flag::Split => "A second owner stands beside the one that has the quorum.",
-        Flag::Fragment => "The owner is on fewer nodes than the quorum.",
-        Flag::RestartHazard => {
-            "A node that counts restarted less than the longest lease ago, without safe persistence."
-        }
     }
 }

@@ -2,10 +2,11 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Ending, Lock};
-use crate::ui::format;
+use crate::domain::{Ending, Lock, Timestamp, Verdict};
+use crate::ui::format::{self, LeaseWords};
 use crate::ui::kit::{Banner, Button, Icon, Sign, Tone};
 use crate::ui::live::{Gone, Live};
+use crate::ui::words::lock as words;
 
 /// The sentence about one lock.
 #[component]
@@ -24,7 +25,8 @@ pub fn VerdictSentence(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sentence = move || lock.read().sentence();
+    let sentence = move || words::verdict(&lock.read());
+    let ends = move || ends(&lock.read(), live.now.get());
     let observed = move || {
         let lock = lock.read();
         let seen_at = if is_followed.get() {
@@ -32,19 +34,20 @@ pub fn VerdictSentence(
         } else {
             lock.observed_at
         };
-        format!("observed {}", format::ago(seen_at, live.now.get()))
+        words::observed(&format::ago(seen_at, live.now.get()))
     };
     let loose = move || {
         (!is_followed.get()).then(|| {
             view! {
                 <p class="mt-2 flex flex-wrap items-center gap-2 text-muted">
-                    "The nodes showed it when this page asked; it is not on the board (yet), so it is not followed. "
+                    {words::not_followed()}
                     <Button on_press=on_ask>
                         <Icon sign=Sign::Refresh />
-                        "Ask again"
+                        {words::ask_again()}
                     </Button>
                 </p>
-            }.into_any()
+            }
+            .into_any()
         })
     };
     let shown = move || {
@@ -52,15 +55,13 @@ pub fn VerdictSentence(
         Some(gone) => view! {
             <Banner tone=Tone::Unsure>
                 <p class="font-semibold">{told(gone)}</p>
-                <p>
-                    "Below is what was seen last. An observer cannot prove that nobody relies on it any more."
-                </p>
+                <p>{words::seen_last()}</p>
             </Banner>
         }
         .into_any(),
         None => view! {
             <p class="text-base">
-                {move || sentence()} " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()} " " <span class="font-semibold">{move || ends()}</span> " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
             {move || loose()}
         }
@@ -70,11 +71,48 @@ pub fn VerdictSentence(
     view! { {move || shown()} }
 }
 
+/// When the lock ends by itself, where somebody holds it.
+fn ends(lock: &Lock, now: Timestamp) -> String {
+    if lock.verdict != Verdict::Held {
+        return String::new();
+    }
+    match format::lease(lock.lease, lock.format.outlives_its_lease(), now) {
+        LeaseWords::None => words::does_not_expire().to_owned(),
+        LeaseWords::Left(left) if lock.nodes.len() > 1 => words::quorum_lost_in(&left),
+        LeaseWords::Left(left) => words::expires_in(&left),
+        LeaseWords::Over | LeaseWords::Past(_) => words::lease_is_over().to_owned(),
+    }
+}
+
 fn told(gone: Gone) -> String {
     let at = format::time_of_day(gone.at);
     match gone.ending {
-        Ending::Released => format!("Not observed any more: released at {at}."),
-        Ending::Expired => format!("Not observed any more: expired by itself at {at}."),
-        Ending::Unknown => format!("Not observed any more: it went away unseen, noticed at {at}."),
+        Ending::Released => words::released_at(&at),
+        Ending::Expired => words::expired_at(&at),
+        Ending::Unknown => words::unseen_at(&at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::testing::{NOW, lock};
+    use crate::domain::{Answer, Lease, NodeAnswer};
+
+    #[test]
+    fn a_sentence_says_when_the_quorum_is_lost() {
+        let mut held = lock(&[1], NOW, NOW);
+        assert_eq!(ends(&held, NOW), "It expires by itself in 00:30.");
+        held.nodes = ["a", "b", "c"]
+            .map(|node| NodeAnswer {
+                node: node.into(),
+                answer: Answer::Absent,
+            })
+            .to_vec();
+        assert_eq!(ends(&held, NOW), "Quorum is lost in 00:30.");
+        held.lease = Lease::Never;
+        assert_eq!(ends(&held, NOW), "It does not expire by itself.");
+        held.verdict = Verdict::Split;
+        assert_eq!(ends(&held, NOW), "");
     }
 }

@@ -4,9 +4,11 @@ use leptos::prelude::*;
 
 use super::lock_name::LockName;
 use super::owner_name::OwnerName;
+use crate::domain::way_out::WayOut;
 use crate::domain::{LockId, Owner, WaitedFor, Waiter, Waits, WaitsIn};
-use crate::ui::kit::{Badge, Link, Tone};
+use crate::ui::kit::{Badge, Banner, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::waits as words;
 use crate::ui::{format, paths};
 
 /// The whole picture.
@@ -19,8 +21,10 @@ pub fn WaitTree(
         .roots()
         .into_iter()
         .map(|root| {
+            let out = waits.way_out(&root.lock);
             view! {
                 <li class="rounded-xl border border-line bg-surface p-4 shadow-lift">
+                    {out.map(|out| view! { <Out out /> }.into_any())}
                     {one(&waits, root, &mut Vec::new())}
                 </li>
             }
@@ -28,9 +32,47 @@ pub fn WaitTree(
         })
         .collect();
     view! {
-        <ul class="flex flex-col gap-4" aria-label="Locks that block others">
+        <ul class="flex flex-col gap-4" aria-label=words::tree()>
             {roots}
         </ul>
+    }
+}
+
+/// A circle as such, and the shortest way out of it.
+#[component]
+fn Out(out: WayOut) -> impl IntoView {
+    let mut ids = out.circle.clone();
+    // Drawn closed: the first once more at the end.
+    ids.extend(out.circle.first().cloned());
+    let steps: Vec<AnyView> = ids
+        .into_iter()
+        .enumerate()
+        .map(|(n, id)| {
+            let arrow = (n > 0).then(|| {
+                view! {
+                    <span aria-hidden="true">" ← "</span>
+                    <span class="sr-only">" " {words::waits_for()} " "</span>
+                }
+                .into_any()
+            });
+            view! { {arrow} <LockName key=id.key /> }.into_any()
+        })
+        .collect();
+    let href = paths::lock(&out.release);
+    let frees = words::frees(out.frees, out.leaves);
+    view! {
+        <div class="mb-3">
+            <Banner tone=Tone::Alarm announced=false>
+                <p class="font-semibold">{words::deadlock()}</p>
+                <p>{words::circle()} {steps}</p>
+                <p>
+                    {words::way_out()}
+                    <Link href=href class="rounded font-semibold underline underline-offset-2">
+                        <LockName key=out.release.key />
+                    </Link> ". " {frees} " " {words::asks_first()}
+                </p>
+            </Banner>
+        </div>
     }
 }
 
@@ -56,7 +98,7 @@ fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> 
                 .collect();
             let below = (!below.is_empty()).then(|| {
                 view! {
-                    <ul class="mt-1.5 flex flex-col gap-2 border-s-2 border-line ps-4" aria-label="What it holds meanwhile">
+                    <ul class="mt-1.5 flex flex-col gap-2 border-s-2 border-line ps-4" aria-label=words::holds_meanwhile()>
                         {below}
                     </ul>
                 }
@@ -67,10 +109,10 @@ fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> 
         .collect();
     way.pop();
     let beyond = (lock.waiting as usize).saturating_sub(lock.waiters.len());
-    let beyond = (beyond > 0).then(|| format!("and {} more", format::count(beyond as u64)));
+    let beyond = (beyond > 0).then(|| words::and_more(format::count(beyond as u64)));
     view! {
         <Blocks lock=lock.clone() />
-        <ol class="mt-1.5 flex flex-col gap-1.5 ps-4" aria-label="Who waits for it, in order">
+        <ol class="mt-1.5 flex flex-col gap-1.5 ps-4" aria-label=words::in_order()>
             {waiters}
             {beyond.map(|beyond| view! { <li class="text-muted">{beyond}</li> }.into_any())}
         </ol>
@@ -85,16 +127,16 @@ fn Blocks(lock: WaitedFor) -> impl IntoView {
     let held = move || {
         let ms = live.now.get().since(since?).as_millis();
         let span = format::clock(u64::try_from(ms).unwrap_or(u64::MAX));
-        Some(format!("for {span}"))
+        Some(words::held_for(span))
     };
     let owners: Vec<AnyView> = lock.owners.iter().map(owner).collect();
     let owners = if owners.is_empty() {
-        view! { <span class="text-muted">"nobody is seen to hold it"</span> }.into_any()
+        view! { <span class="text-muted">{words::nobody_seen()}</span> }.into_any()
     } else {
-        view! { <span class="text-muted">"held by"</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
+        view! { <span class="text-muted">{words::held_by()}</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
             .into_any()
     };
-    let blocks = format!("blocks {}", lock.blocks);
+    let blocks = words::blocks(lock.blocks);
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
             <Named id=lock.lock />
@@ -126,7 +168,7 @@ fn Again(id: LockId) -> impl IntoView {
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
             <Named id />
-            <span class="text-muted">"as above: the circle is closed"</span>
+            <span class="text-muted">{words::closed()}</span>
         </p>
     }
 }
@@ -134,31 +176,29 @@ fn Again(id: LockId) -> impl IntoView {
 #[component]
 fn Deadlock() -> impl IntoView {
     view! {
-        <Badge tone=Tone::Alarm title="Each of these owners waits for the next: none gets on until one gives up its lock">
-            "deadlock"
-        </Badge>
+        <Badge tone=Tone::Alarm title=words::deadlock_why()>{words::deadlock()}</Badge>
     }
 }
 
 #[component]
 fn OneWaiter(waiter: Waiter) -> impl IntoView {
     let live = Live::expect();
-    let place = match waiter.waits_in {
-        WaitsIn::Console => "waits through this console",
-        WaitsIn::RedissonQueue => "waits in Redisson's queue",
+    let (place, source) = match waiter.waits_in {
+        WaitsIn::Console => (words::waits_console(), words::source_console()),
+        WaitsIn::RedissonQueue => (words::waits_queue(), words::source_queue()),
     };
     let since = waiter.since;
     let waited = move || {
         let ms = live.now.get().since(since?).as_millis();
         let span = format::clock(u64::try_from(ms).unwrap_or(u64::MAX));
-        Some(format!(" for {span}"))
+        Some(words::waited_for(span))
     };
     let until = waiter
         .until
-        .map(|until| format!(", until {}", format::time_of_day(until)));
+        .map(|until| words::until(format::time_of_day(until)));
     let label = waiter.label.as_deref().map(format::visible);
     let digits = waiter.fingerprint.as_str()[..8].to_owned();
-    let title = format!("fingerprint {}", waiter.fingerprint);
+    let title = words::fingerprint(waiter.fingerprint.as_str());
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
             <span title=title>
@@ -166,6 +206,7 @@ fn OneWaiter(waiter: Waiter) -> impl IntoView {
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
             <span class="text-muted tabular-nums">{place}{waited}{until}</span>
+            <span class="text-xs text-faint">{source}</span>
             {waiter.deadlock.then(|| view! { <Deadlock /> }.into_any())}
         </p>
     }

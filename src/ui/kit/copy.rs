@@ -7,6 +7,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
 use super::{Button, Icon, Sign};
+use crate::ui::words::frame;
 
 /// A button that copies a text.
 #[component]
@@ -25,8 +26,8 @@ pub fn CopyButton(
         spawn_local(async move {
             let copied = to_clipboard(&text.get_untracked(), near.as_deref()).await;
             let words = match copied {
-                true => "copied",
-                false => "this browser does not let the page copy",
+                true => frame::copied(),
+                false => frame::cannot_copy(),
             };
             said.set(words.to_owned());
         });

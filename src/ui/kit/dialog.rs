@@ -1,7 +1,14 @@
-//! A modal dialog on the browser's own `<dialog>`: it keeps the focus inside, closes on Escape, and gives the focus back.
+//! A modal dialog on the browser's own `<dialog>`: it keeps the focus inside, closes on Escape and on the way back, and gives the
+//! focus back.
 
+use leptos::ev;
 use leptos::html;
+use leptos::leptos_dom::helpers::window_event_listener;
 use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+
+/// What marks the step of the browser's history that a dialog stands for.
+const MARK: &str = "dialog";
 
 /// Closes the dialog that it was handed to.
 #[derive(Clone, Copy)]
@@ -47,16 +54,54 @@ fn Opened(
         {
             // Fails only for a dialog that is not in the page any more.
             let _gone = dialog.show_modal();
+            step_in();
         }
     });
+    // Whoever goes back wants to leave the dialog, not the page below it.
+    let going_back = window_event_listener(ev::popstate, move |_| {
+        if !is_inside() {
+            DialogHandle(node).close();
+        }
+    });
+    on_cleanup(move || going_back.remove());
+    let closed = move || {
+        open.set(false);
+        step_out();
+    };
     view! {
         <dialog
             node_ref=node
             class="max-h-[calc(100dvh-2rem)] w-[min(40rem,calc(100vw-2rem))] rounded-xl border border-line bg-surface p-0 shadow-high"
             aria-labelledby=labelled_by
-            on:close=move |_| open.set(false)
+            on:close=move |_| closed()
         >
             {children.run(DialogHandle(node))}
         </dialog>
     }
+}
+
+/// Makes a dialog a step of the browser's history.
+fn step_in() {
+    if !is_inside()
+        && let Ok(history) = window().history()
+    {
+        // The same address: only the way back is another.
+        let _full = history.push_state_with_url(&JsValue::from_str(MARK), "", None);
+    }
+}
+
+/// Takes the step back, unless the page has gone on to another one or another dialog stands there.
+fn step_out() {
+    let is_alone = matches!(document().query_selector("dialog[open]"), Ok(None));
+    if is_inside()
+        && is_alone
+        && let Ok(history) = window().history()
+    {
+        let _none = history.back();
+    }
+}
+
+fn is_inside() -> bool {
+    let state = window().history().and_then(|history| history.state());
+    state.is_ok_and(|state| state.as_string().as_deref() == Some(MARK))
 }

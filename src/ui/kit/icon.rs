@@ -27,6 +27,8 @@ pub enum Sign {
     Refresh,
     /// Search.
     Search,
+    /// Settings.
+    Sliders,
     /// Can be sorted.
     Sortable,
     /// The light theme.
@@ -36,6 +38,25 @@ pub enum Sign {
 }
 
 impl Sign {
+    /// Every icon.
+    pub const ALL: [Self; 15] = [
+        Self::Alert,
+        Self::ArrowUp,
+        Self::ArrowDown,
+        Self::ArrowLeft,
+        Self::Check,
+        Self::Copy,
+        Self::Moon,
+        Self::Monitor,
+        Self::Plus,
+        Self::Refresh,
+        Self::Search,
+        Self::Sliders,
+        Self::Sortable,
+        Self::Sun,
+        Self::Cross,
+    ];
+
     fn paths(self) -> &'static [&'static str] {
         match self {
             Self::Alert => &[
@@ -65,6 +86,17 @@ impl Sign {
                 "M21 3v5h-5",
             ],
             Self::Search => &["m21 21-4.34-4.34", "M19 11a8 8 0 1 1-16 0 8 8 0 0 1 16 0Z"],
+            Self::Sliders => &[
+                "M10 5H3",
+                "M12 19H3",
+                "M14 3v4",
+                "M16 17v4",
+                "M21 12h-9",
+                "M21 19h-5",
+                "M21 5h-7",
+                "M8 10v4",
+                "M8 12H3",
+            ],
             Self::Sortable => &["m7 15 5 5 5-5", "m7 9 5-5 5 5"],
             Self::Sun => &[
                 "M16 12a4 4 0 1 1-8 0 4 4 0 0 1 8 0Z",

@@ -3,8 +3,10 @@
 pub mod badge;
 pub mod banner;
 pub mod button;
+pub mod chart;
 pub mod copy;
 pub mod dialog;
+pub mod draft;
 pub mod empty;
 pub mod field;
 pub mod icon;

@@ -10,26 +10,31 @@ use super::Live;
 use crate::domain::{Fault, Timestamp};
 use crate::ui::wire::Told;
 
-/// Puts an answer into `told` this often.
-pub fn again<T, F>(every: Duration, ask: fn() -> F, told: RwSignal<Option<T>>)
+/// Puts an answer into `told` this often, and at once when it is asked `about` something else.
+pub fn again<A, T, F>(every: Duration, about: Memo<A>, ask: fn(A) -> F, told: RwSignal<Option<T>>)
 where
+    A: Clone + PartialEq + Send + Sync + 'static,
     T: DeserializeOwned + Send + Sync + 'static,
     F: Future<Output = Result<Told, Fault>> + 'static,
 {
     let live = Live::expect();
-    Effect::new(move |asked_at: Option<Timestamp>| {
-        let now = live.now.get();
-        let asked_at = asked_at.unwrap_or(now);
-        if now.since(asked_at) < every {
-            return asked_at;
+    Effect::new(move |asked: Option<(Timestamp, A)>| {
+        let (now, about_now) = (live.now.get(), about.get());
+        let (asked_at, asked_about) = asked.unwrap_or((now, about_now.clone()));
+        if now.since(asked_at) < every && asked_about == about_now {
+            return (asked_at, asked_about);
         }
+        let asking = ask(about_now.clone());
+        let this = about_now.clone();
         spawn_local(async move {
             // Without an answer the picture stays as it is; the page says that the console is not heard.
-            if let Ok(answer) = ask().await.and_then(|told| told.read()) {
-                // The page may have gone away meanwhile.
-                told.try_set(Some(answer));
+            if let Ok(answer) = asking.await.and_then(|told| told.read()) {
+                // The page may have gone away meanwhile, or want something else by now.
+                if about.try_get_untracked().is_some_and(|now| now == this) {
+                    told.try_set(Some(answer));
+                }
             }
         });
-        now
+        (now, about_now)
     });
 }

@@ -7,6 +7,7 @@ mod me;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use leptos::prelude::*;
@@ -20,8 +21,8 @@ use super::calls;
 use super::components::loaded::Loading;
 use super::query::Query;
 pub use again::again;
+pub use asked::seen_from;
 use asked::{Asked, Sums};
-pub use asked::{MOST_ROWS, seen_from};
 pub use freshness::Freshness;
 
 /// How many endings are remembered for the pages that still show their locks.
@@ -63,6 +64,10 @@ pub struct Live {
     pub now: RwSignal<Timestamp>,
     /// Whether whoever sees the page is not let in any more.
     pub is_out: RwSignal<bool>,
+    /// The build of the server that was heard first.
+    pub build: RwSignal<Option<String>>,
+    /// Whether another build of the server was heard since.
+    pub is_newer: RwSignal<bool>,
     /// The locks that were lost while this page was open, the latest last.
     pub lost: RwSignal<Vec<Lost>>,
     board: StoredValue<Board>,
@@ -85,6 +90,8 @@ impl Live {
             me: RwSignal::new(None),
             now: RwSignal::new(Timestamp::from_millis(0)),
             is_out: RwSignal::new(false),
+            build: RwSignal::new(None),
+            is_newer: RwSignal::new(false),
             lost: RwSignal::new(Vec::new()),
             board: StoredValue::new(Board::default()),
             asked: RwSignal::new(Asked::default()),
@@ -139,15 +146,26 @@ impl Live {
     pub fn look_at(self, query: Memo<Query>) {
         Effect::new(move |_| {
             let query = query.get();
-            if self.asked.with_untracked(|asked| asked.query != query) {
-                self.asked.update(|asked| asked.query = query);
+            let is_new = self.asked.with_untracked(|asked| asked.query != query);
+            if is_new {
+                self.asked.update(|asked| {
+                    // A list in another order, or of other locks, is read from its beginning.
+                    asked.from = 0;
+                    asked.query = query;
+                });
             }
         });
     }
 
-    /// Has more rows of the list sent.
-    pub fn show_more(self) {
-        self.asked.update(|asked| asked.more += 1);
+    /// Has those rows of the list sent that are on screen, and those near them.
+    pub fn look_at_rows(self, seen: &Range<usize>) {
+        let total = self.sums.with_untracked(|sums| size(sums.total));
+        let next = self
+            .asked
+            .with_untracked(|asked| asked.next_for(seen, total));
+        if let Some(from) = next {
+            self.asked.update(|asked| asked.from = from);
+        }
     }
 
     /// Has this lock sent wherever it stands in the list, for as long as the part of the page lives that asks for it.
@@ -168,8 +186,22 @@ impl Live {
 
     /// How many locks the list has, sent or not; tracks that number.
     pub fn total(self) -> usize {
-        self.sums
-            .with(|sums| usize::try_from(sums.total).unwrap_or(usize::MAX))
+        self.sums.with(|sums| size(sums.total))
+    }
+
+    /// The rows of the list that were sent, in the order of this query, and how many come before them; tracks every change
+    /// of locks.
+    pub fn rows(self, query: &Query) -> (usize, Vec<LockId>) {
+        let (from, apart) = self
+            .sums
+            .with_untracked(|sums| (size(sums.from), sums.apart.clone()));
+        let rows = self.with_locks(|locks| {
+            let here = locks.values().map(|lock| &**lock);
+            let here = here.filter(|lock| !apart.contains(&lock.id));
+            let ids = query.in_order(here).into_iter();
+            ids.map(|lock| lock.id.clone()).collect()
+        });
+        (from, rows)
     }
 
     /// How many locks are in which state; tracks these numbers.
@@ -230,6 +262,8 @@ impl Live {
         self.sums.set(Sums {
             total: snapshot.total,
             counts: snapshot.counts.clone(),
+            from: snapshot.from,
+            apart: snapshot.apart.clone(),
         });
         let board = Board::from(snapshot);
         self.board.with_value(|before| {
@@ -320,6 +354,8 @@ impl Live {
         self.sums.set(Sums {
             total: news.total,
             counts: news.counts,
+            from: news.from,
+            apart: news.apart,
         });
         self.locks_changed.update(|n| *n = n.wrapping_add(1));
     }
@@ -331,4 +367,8 @@ impl Live {
             gone.drain(..surplus);
         });
     }
+}
+
+fn size(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }

@@ -22,6 +22,7 @@ use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
 use crate::domain::{Change, Fault, Snapshot, Timestamp, WindowNews};
+use crate::ui::components::attention;
 use crate::ui::{calls, paths, wire};
 
 /// How often the page's clock ticks.
@@ -48,9 +49,14 @@ pub(super) fn follow(live: Live) {
     });
     let asking = Rc::clone(&stream);
     Effect::new(move |before: Option<String>| {
-        let address = live
-            .asked
-            .with(|asked| paths::events(&asked.query, asked.rows(), asked.followed.keys()));
+        let address = live.asked.with(|asked| {
+            paths::events(
+                &asked.query,
+                asked.from,
+                asked.rows(),
+                asked.followed.keys(),
+            )
+        });
         if before.as_ref() != Some(&address) {
             asking.address.replace(address.clone());
             asking.open();
@@ -85,13 +91,15 @@ struct Stream {
 #[derive(Deserialize)]
 struct Ping {
     now: Timestamp,
+    #[serde(default)]
+    build: Option<String>,
 }
 
 impl Stream {
     fn open(self: &Rc<Self>) {
         self.close();
         self.opened_at.set(local_ms());
-        if document().hidden() {
+        if rests() {
             return;
         }
         let mut address = self.address.borrow().clone();
@@ -123,8 +131,9 @@ impl Stream {
             }
         });
         self.listen(&source, "ping", |stream, event| {
-            if let Some(Ping { now }) = read(&event) {
+            if let Some(Ping { now, build }) = read(&event) {
                 stream.set_clock(now);
+                stream.compare(build);
             }
         });
         let stream = Rc::clone(self);
@@ -191,7 +200,7 @@ impl Stream {
     }
 
     fn tick(self: &Rc<Self>) {
-        if document().hidden() {
+        if rests() {
             return;
         }
         let now = self.server_now();
@@ -208,7 +217,7 @@ impl Stream {
     }
 
     fn rest_or_resume(self: &Rc<Self>) {
-        if document().hidden() {
+        if rests() {
             self.close();
         } else if self.source.borrow().is_none() {
             self.open();
@@ -232,7 +241,7 @@ impl Stream {
         set_timeout(
             move || {
                 stream.is_retrying.set(false);
-                if !document().hidden() {
+                if !rests() {
                     stream.open();
                 }
             },
@@ -247,6 +256,16 @@ impl Stream {
             let answer = calls::mine().await;
             is_out.set(matches!(answer, Err(Fault::SignInRequired { .. })));
         });
+    }
+
+    /// Notices that the console was restarted with another version.
+    fn compare(&self, build: Option<String>) {
+        let (known, heard) = (self.live.build, build);
+        if known.with_untracked(Option::is_none) {
+            known.set(heard);
+        } else if heard.is_some() && known.with_untracked(|known| *known != heard) {
+            self.live.is_newer.set(true);
+        }
     }
 
     fn set_clock(&self, server: Timestamp) {
@@ -267,6 +286,11 @@ pub(super) fn page() -> String {
     let location = window().location();
     let part = |part: Result<String, _>| part.unwrap_or_default();
     part(location.pathname()) + &part(location.search())
+}
+
+/// Whether nobody looks, and nobody is to be told either.
+fn rests() -> bool {
+    document().hidden() && !attention::is_wanted()
 }
 
 fn read<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {

@@ -10,6 +10,7 @@ use crate::ui::components::audit_filter::AuditFilterForm;
 use crate::ui::components::audit_table::AuditTable;
 use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
 use crate::ui::kit::{Banner, Empty, Icon, Link, Sign, Tone};
+use crate::ui::words::audit as words;
 use crate::ui::{calls, format};
 
 /// The audit.
@@ -21,8 +22,8 @@ pub fn AuditPage() -> impl IntoView {
         view! { <Part query /> }.into_any()
     };
     view! {
-        <Title text="Audit · Lockkeeper" />
-        <h1 class="mb-4 text-xl font-semibold">"Who did what"</h1>
+        <Title text=format!("{} · Lockkeeper", words::title()) />
+        <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
         {move || shown()}
     }
 }
@@ -51,13 +52,21 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
     let older = page
         .next_cursor
         .map(|cursor| query.from_cursor(Some(cursor)).path());
-    let read_at = format!("Read at {}.", format::time_of_day(page.read_at));
+    let read_at = words::read_at(format::time_of_day(page.read_at));
+    let numbers = page.acts.iter().map(|act| act.number);
+    let chain = numbers.clone().min().zip(numbers.max());
+    let chain = chain.map(|(first, last)| {
+        view! {
+            <p class="mt-2 text-xs text-muted">
+                {words::chain(first, last)} <code>"lockkeeper audit verify"</code>
+            </p>
+        }
+        .into_any()
+    });
     let acts = if page.acts.is_empty() {
         view! {
-            <Empty title="Nothing was done that fits">
-                <p>
-                    "Acts through this console, its API and its command line are written down here, and those that were refused. What other programs do to locks is not."
-                </p>
+            <Empty title=words::nothing()>
+                <p>{words::what_is_written()}</p>
             </Empty>
         }
         .into_any()
@@ -72,7 +81,7 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
                 view! {
                     <div class="mt-3">
                         <Banner tone=Tone::Unsure>
-                            <p>"There was no time to search all of it: go on with the older ones."</p>
+                            <p>{words::no_time()}</p>
                         </Banner>
                     </div>
                 }
@@ -84,7 +93,7 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
                     view! {
                         <Link href=newest class=LINK>
                             <Icon sign=Sign::ArrowLeft />
-                            "The latest"
+                            {words::latest()}
                         </Link>
                     }
                         .into_any()
@@ -93,7 +102,7 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
                 .map(|older| {
                     view! {
                         <Link href=older class=LINK>
-                            "Older"
+                            {words::older()}
                         </Link>
                     }
                         .into_any()
@@ -101,12 +110,13 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
             <span class="text-xs text-muted">{read_at}</span>
             <span class="ms-auto flex gap-3 text-xs">
                 <a href=query.export("csv") rel="external" class="underline underline-offset-2">
-                    "Export as a sheet (CSV)"
+                    {words::as_sheet()}
                 </a>
                 <a href=query.export("jsonl") rel="external" class="underline underline-offset-2">
-                    "Export as JSON lines"
+                    {words::as_lines()}
                 </a>
             </span>
         </p>
+        {chain}
     }
 }

@@ -5,24 +5,26 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use super::not_found::NotFoundPage;
-use crate::domain::{
-    AuditPage, Confidence, Environment, Fault, History, Lock, LockId, Place, Verb,
-};
+use crate::domain::{AuditPage, Environment, Fault, History, Lock, LockId, Place, Verb, Waits};
 use crate::ui::components::fault_notice::FaultNotice;
+use crate::ui::components::library_box::LibraryBox;
 use crate::ui::components::loaded::{Answered, Loading, OnBoard};
 use crate::ui::components::lock_audit::{self, LockAudit};
 use crate::ui::components::lock_facts::LockFacts;
 use crate::ui::components::lock_history::{self, LockHistory};
 use crate::ui::components::lock_name::LockName;
+use crate::ui::components::lock_waiters::LockWaiters;
 use crate::ui::components::node_matrix::NodeMatrix;
 use crate::ui::components::node_strip::EnvironmentBadge;
-use crate::ui::components::release::ReleaseDialog;
+use crate::ui::components::raw_box::RawBox;
+use crate::ui::components::release::{ReleaseDialog, why_never};
 use crate::ui::components::sample_box::SampleBox;
 use crate::ui::components::script_box::ScriptBox;
 use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
 use crate::ui::components::verdict_sentence::VerdictSentence;
 use crate::ui::kit::{Button, Icon, Link, Sign, Variant};
 use crate::ui::live::{Gone, Live};
+use crate::ui::words::lock as words;
 use crate::ui::{calls, format, paths};
 
 /// One lock, named by the path.
@@ -45,11 +47,12 @@ fn OneLock(id: LockId) -> impl IntoView {
         move || calls::lock(id.group.clone(), id.key.encoded())
     });
     let (past, done) = (lock_history::ask(&id), lock_audit::ask(&id));
+    let waits = Loading::new(calls::waits);
     // What goes wrong is a fact about the lock here, not about the page.
     let show = Callback::new({
         let id = id.clone();
         move |answer| {
-            view! { <Sighted id=id.clone() answer past done on_ask=move |()| asked.again() /> }
+            view! { <Sighted id=id.clone() answer past done waits on_ask=move |()| asked.again() /> }
                 .into_any()
         }
     });
@@ -62,7 +65,7 @@ fn OneLock(id: LockId) -> impl IntoView {
         <p class="mb-3">
             <Link href=paths::LOCKS class="inline-flex items-center gap-1 rounded text-muted hover:text-ink">
                 <Icon sign=Sign::ArrowLeft />
-                "All locks"
+                {words::all_locks()}
             </Link>
         </p>
         <OnBoard>
@@ -106,6 +109,7 @@ fn Sighted(
     answer: Result<Lock, Fault>,
     past: Loading<History>,
     done: Loading<AuditPage>,
+    waits: Loading<Waits>,
     #[prop(into)] on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -133,7 +137,7 @@ fn Sighted(
         known.with_untracked(|known| known.lock().cloned()),
     ) {
         (true, Some(first)) => {
-            view! { <Shown id=id.clone() known first past done on_ask /> }.into_any()
+            view! { <Shown id=id.clone() known first past done waits on_ask /> }.into_any()
         }
         (true | false, _) => {
             let fault = move || {
@@ -185,6 +189,7 @@ fn Shown(
     first: Lock,
     past: Loading<History>,
     done: Loading<AuditPage>,
+    waits: Loading<Waits>,
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
@@ -206,7 +211,7 @@ fn Shown(
     let releasing = RwSignal::new(false);
     let why_not = Signal::derive(move || {
         if ended.with(Option::is_some) {
-            Some("It is not observed any more: there is nothing to release".to_owned())
+            Some(words::nothing_to_release().to_owned())
         } else {
             let read_only = group.with(|group| group.as_ref().is_some_and(|group| group.read_only));
             let refused = lock.with(|lock| {
@@ -220,7 +225,7 @@ fn Shown(
         <div class="flex flex-wrap items-start justify-between gap-3">
             <Heading id=id.clone() lock=Some(lock.into()) ended=ended.into() />
             <Button variant=Variant::Danger why_not on_press=move |()| releasing.set(true)>
-                "Force release…"
+                {words::force_release()}
             </Button>
         </div>
         <div class="mb-4">
@@ -232,26 +237,20 @@ fn Shown(
                     <NodeMatrix lock group />
                 </div>
                 <LockHistory id=id.clone() asked=past />
-                <LockAudit id asked=done />
+                <LockAudit id=id.clone() asked=done />
                 <SampleBox lock group />
+                <RawBox id=id.clone() />
                 <ScriptBox lock production />
             </div>
-            <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label="Facts">
-                <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
-            </section>
+            <div class="flex min-w-0 flex-col gap-4">
+                <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=words::facts()>
+                    <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
+                </section>
+                <LockWaiters id=id.clone() asked=waits />
+                <LibraryBox format=Signal::derive(move || lock.read().format) />
+            </div>
         </div>
         <ReleaseDialog open=releasing lock group />
-    }
-}
-
-/// Why a lock like this is never released for its owner.
-fn why_never(lock: &Lock) -> Option<&'static str> {
-    if lock.confidence == Confidence::Possible {
-        Some(
-            "It could be anything: pin a pattern to its format in the configuration to make it a lock",
-        )
-    } else {
-        lock.format.why_not_releasable()
     }
 }
 

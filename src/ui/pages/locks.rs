@@ -6,15 +6,19 @@ use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
+use crate::ui::components::bulk::BulkBar;
 use crate::ui::components::filter_tiles::FilterTiles;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::lock_table::LockTable;
 use crate::ui::components::node_strip::NodeStrips;
 use crate::ui::components::search_bar::SearchBar;
+use crate::ui::components::selection::Selection;
 use crate::ui::kit::{Button, Icon, Sign};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
+use crate::ui::shortcuts::Shortcuts;
+use crate::ui::words::locks as words;
 
 /// Every lock, live.
 #[component]
@@ -22,13 +26,14 @@ pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
     let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     Live::expect().look_at(query);
-    let acquiring = RwSignal::new(false);
+    Selection::provide();
+    let acquiring = Shortcuts::expect().acquiring;
     let navigate = StoredValue::new(use_navigate());
     let show_mine =
         move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
     view! {
-        <Title text="Locks · Lockkeeper" />
-        <h1 class="sr-only">"Locks"</h1>
+        <Title text=format!("{} · Lockkeeper", words::locks()) />
+        <h1 class="sr-only">{words::locks()}</h1>
         <OnBoard>
             <div class="flex flex-col gap-4">
                 <FilterTiles query />
@@ -37,10 +42,11 @@ pub fn LocksPage() -> impl IntoView {
                     <SearchBar query />
                     <Button on_press=move |()| acquiring.set(true)>
                         <Icon sign=Sign::Plus />
-                        "Acquire a lock"
+                        {words::acquire()}
                     </Button>
                 </div>
                 <LockTable query on_acquire=move |()| acquiring.set(true) />
+                <BulkBar />
             </div>
         </OnBoard>
         <AcquireDialog open=acquiring on_acquired=show_mine />

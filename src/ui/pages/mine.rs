@@ -16,6 +16,7 @@ use crate::ui::components::mine_card::{Ended, MineCard};
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
 use crate::ui::live::Live;
+use crate::ui::words::act::{acquire, mine as words};
 
 /// How often the console is asked how the locks stand that it keeps.
 const EVERY: Duration = Duration::from_secs(1);
@@ -66,12 +67,12 @@ pub fn MinePage() -> impl IntoView {
     };
     let show = Callback::new(show);
     view! {
-        <Title text="Mine · Lockkeeper" />
+        <Title text=words::page() />
         <div class="mb-4 flex flex-wrap items-center justify-between gap-3">
-            <h1 class="text-xl font-semibold">"Locks acquired from here"</h1>
+            <h1 class="text-xl font-semibold">{words::title()}</h1>
             <Button variant=Variant::Primary on_press=move |()| acquiring.set(true)>
                 <Icon sign=Sign::Plus />
-                "Acquire a lock"
+                {acquire::title()}
             </Button>
         </div>
         <OnBoard>
@@ -114,10 +115,8 @@ fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
 #[component]
 fn NothingIsMine() -> impl IntoView {
     view! {
-        <Empty title="No lock was acquired from here">
-            <p>
-                "A lock acquired here excludes, and is excluded by, every program that locks the same key. Use it to try a group out, or to keep others away while you work."
-            </p>
+        <Empty title=words::none()>
+            <p>{words::none_hint()}</p>
         </Empty>
     }
 }
@@ -135,7 +134,7 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
                 Err(fault) => view! { <FaultNotice fault /> }.into_any(),
             };
             view! {
-                <section class="mb-4 rounded-xl border border-line bg-surface p-4" role="status" aria-label="How it ended">
+                <section class="mb-4 rounded-xl border border-line bg-surface p-4" role="status" aria-label=words::how_it_ended()>
                     <p class="mb-1.5">
                         <LockName key=id.key />
                     </p>
@@ -150,13 +149,8 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
 /// Once is enough, unless its owner entered it more often.
 fn how_it_was_released(holds: Option<u32>) -> String {
     match holds {
-        None => "Released.".to_owned(),
-        Some(1) => "Released once. It was entered more often: it is free after one more release."
-            .to_owned(),
-        Some(holds) => {
-            format!(
-                "Released once. It was entered more often: it is free after {holds} more releases."
-            )
-        }
+        None => words::released().to_owned(),
+        Some(1) => words::once_more().to_owned(),
+        Some(holds) => words::more(holds),
     }
 }

@@ -1,6 +1,8 @@
 //! One file per route: fetch and arrange.
 
 pub mod audit;
+pub mod help;
+pub mod kit;
 pub mod lock;
 pub mod locks;
 pub mod mine;

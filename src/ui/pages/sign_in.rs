@@ -6,6 +6,7 @@ use leptos_router::hooks::use_location;
 
 use crate::ui::kit::{Banner, Button, Field, Tone, Variant, field::CONTROL};
 use crate::ui::paths;
+use crate::ui::words::frame;
 
 /// Where people sign in.
 #[component]
@@ -16,9 +17,9 @@ pub fn SignInPage() -> impl IntoView {
     let seconds = value("seconds").and_then(|text| text.parse().ok());
     let says = says(value("why").as_deref(), seconds);
     view! {
-        <Title text="Sign in · Lockkeeper" />
+        <Title text=format!("{} · Lockkeeper", frame::sign_in()) />
         <div class="mx-auto mt-[8vh] flex w-full max-w-sm flex-col gap-4">
-            <h1 class="text-xl font-semibold">"Sign in"</h1>
+            <h1 class="text-xl font-semibold">{frame::sign_in()}</h1>
             {says
                 .map(|says| {
                     view! {
@@ -29,19 +30,19 @@ pub fn SignInPage() -> impl IntoView {
                 })}
             <form method="post" action=paths::SIGN_IN class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-5 shadow-lift">
                 <input type="hidden" name="next" value=next />
-                <Field id="name" label="Name">
+                <Field id="name" label=frame::name()>
                     <input id="name" name="name" class=CONTROL required=true autofocus=true autocomplete="username" autocapitalize="none" spellcheck="false" aria-describedby="name-hint" />
                 </Field>
-                <Field id="password" label="Password">
+                <Field id="password" label=frame::password()>
                     <input id="password" name="password" type="password" class=CONTROL required=true autocomplete="current-password" aria-describedby="password-hint" />
                 </Field>
                 <div>
                     <Button variant=Variant::Primary submits=true>
-                        "Sign in"
+                        {frame::sign_in()}
                     </Button>
                 </div>
             </form>
-            <p class="text-muted">"Programs send an API token instead: "<code>"lockkeeper token --help"</code></p>
+            <p class="text-muted">{frame::for_programs()}" "<code>"lockkeeper token --help"</code></p>
         </div>
     }
 }
@@ -49,10 +50,9 @@ pub fn SignInPage() -> impl IntoView {
 /// Why somebody is here again.
 fn says(why: Option<&str>, seconds: Option<u32>) -> Option<String> {
     match (why?, seconds) {
-        ("wrong", _) => Some("The name or the password is wrong.".to_owned()),
-        ("later", Some(seconds)) => Some(format!(
-            "Too many attempts failed. The next one is possible in {seconds} s."
-        )),
-        (_, _) => Some("That did not work. Try again.".to_owned()),
+        ("wrong", _) => Some(frame::wrong().to_owned()),
+        ("later", Some(seconds)) => Some(frame::too_many(seconds)),
+        ("state", _) => Some(frame::nobody_can_sign_in().to_owned()),
+        (_, _) => Some(frame::did_not_work().to_owned()),
     }
 }

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::use_location;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::domain::{Timestamp, Waits};
-use crate::ui::calls;
+use crate::ui::components::find_box::FindBox;
 use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
-use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::wait_tree::WaitTree;
-use crate::ui::format;
-use crate::ui::kit::{Banner, Empty, Link, Tone};
-use crate::ui::live::again;
-use crate::ui::paths;
-use crate::ui::query::Query;
+use crate::ui::kit::{Banner, Empty, Link, Tone, field::CONTROL};
+use crate::ui::live::{Live, again};
+use crate::ui::waits_query::{WaitsQuery, Which};
+use crate::ui::words::waits as words;
+use crate::ui::{calls, format, paths};
 
 /// How often the console is asked.
 const EVERY: Duration = Duration::from_secs(2);
@@ -25,27 +25,120 @@ const EVERY: Duration = Duration::from_secs(2);
 pub fn WaitsPage() -> impl IntoView {
     let asked = Loading::new(calls::waits);
     let told = RwSignal::new(None::<Waits>);
-    again(EVERY, calls::waits, told);
+    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
     let search = use_location().search;
-    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
+    let query = Memo::new(move |_| search.with(|search| WaitsQuery::parse(search)));
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
         view! { <Shown told query /> }.into_any()
     });
+    let with_text = Callback::new(move |text| {
+        let query = query.get_untracked();
+        WaitsQuery { text, ..query }.path()
+    });
     view! {
-        <Title text="Waits · Lockkeeper" />
-        <h1 class="mb-4 text-xl font-semibold">"Who waits for whom"</h1>
+        <Title text=format!("{} · Lockkeeper", words::title()) />
+        <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
         <OnBoard>
-            <div class="mb-4 flex">
-                <SearchBar query page=paths::WAITS />
+            <div class="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
+                <FindBox
+                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
+                    page=paths::WAITS
+                    label=words::find()
+                    hint=words::find_hint()
+                    path=with_text
+                >
+                    <GroupChoice query />
+                    {move || hidden(&query.read())}
+                </FindBox>
+                <nav aria-label=words::which() class="flex flex-wrap gap-1">
+                    <Only query which=Which::Everything words=words::everything() />
+                    <Only query which=Which::Deadlocks words=words::only_deadlocks() />
+                    <Only query which=Which::Queues words=words::only_queues() />
+                    <Only query which=Which::Console words=words::only_console() />
+                </nav>
             </div>
             <Loaded loading=asked show />
         </OnBoard>
     }
 }
 
+/// What the address says beside search and group, for the form.
+fn hidden(query: &WaitsQuery) -> Vec<AnyView> {
+    let fields = query
+        .fields()
+        .into_iter()
+        .filter(|(name, _)| *name != "group");
+    fields
+        .map(|(name, value)| view! { <input type="hidden" name=name value=value /> }.into_any())
+        .collect()
+}
+
+/// The choice of a group, where there are several.
 #[component]
-fn Shown(told: RwSignal<Option<Waits>>, query: Memo<Query>) -> impl IntoView {
+fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
+    let live = Live::expect();
+    let groups = Memo::new(move |_| {
+        live.with_groups(|groups| {
+            let names = groups.iter().map(|group| group.name.clone());
+            names.collect::<Vec<_>>()
+        })
+    });
+    let navigate = StoredValue::new(use_navigate());
+    let choose = move |group: String| {
+        let group = Some(group).filter(|group| !group.is_empty());
+        let next = WaitsQuery {
+            group,
+            ..query.get_untracked()
+        };
+        let options = NavigateOptions {
+            replace: true,
+            scroll: false,
+            ..NavigateOptions::default()
+        };
+        navigate.with_value(|navigate| navigate(&next.path(), options));
+    };
+    let option = move |name: String| {
+        let is_chosen = query.with_untracked(|query| query.group.as_ref() == Some(&name));
+        view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }.into_any()
+    };
+    let choice = move || {
+        (groups.with(Vec::len) > 1).then(|| {
+            view! {
+                <select
+                    name="group"
+                    aria-label=words::group()
+                    class=format!("{CONTROL} max-w-48")
+                    on:change=move |event| choose(event_target_value(&event))
+                >
+                    <option value="">{words::all_groups()}</option>
+                    {groups.get().into_iter().map(option).collect_view()}
+                </select>
+            }
+            .into_any()
+        })
+    };
+    view! { {choice} }
+}
+
+/// A filter.
+#[component]
+fn Only(query: Memo<WaitsQuery>, which: Which, words: &'static str) -> impl IntoView {
+    let class = "rounded-md px-2.5 py-1 text-muted hover:text-ink aria-[current]:bg-accent-soft aria-[current]:font-medium aria-[current]:text-ink";
+    let href = Signal::derive(move || {
+        let query = query.get();
+        WaitsQuery { which, ..query }.path()
+    });
+    view! {
+        <Link href class stays=true current=Signal::derive(move || query.with(|query| query.which == which))>
+            {words}
+        </Link>
+    }
+}
+
+#[component]
+fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoView {
+    let live = Live::expect();
     // The moment it was read changes every time; the picture is drawn again only when something else did.
     let picture = Memo::new(move |_| {
         told.with(|told| {
@@ -59,7 +152,8 @@ fn Shown(told: RwSignal<Option<Waits>>, query: Memo<Query>) -> impl IntoView {
     });
     let read_at = move || {
         let at = told.with(|told| told.as_ref().map(|waits| waits.observed_at))?;
-        Some(format!("Read at {}.", format::time_of_day(at)))
+        let age = format::ago(at, live.now.get());
+        Some(words::read_at(format::time_of_day(at), age))
     };
     let drawn = move || {
         let waits = picture.get()?;
@@ -67,12 +161,10 @@ fn Shown(told: RwSignal<Option<Waits>>, query: Memo<Query>) -> impl IntoView {
             let nodes = waits.unread.join(", ");
             view! { <Unread nodes /> }.into_any()
         });
-        let cut = waits.is_cut.then(|| {
-            view! { <p class="mt-3 text-muted">"There are more fair locks than are asked about at once: others may wait."</p> }
-                .into_any()
-        });
-        let narrowed =
-            query.with(|query| waits.narrowed(query.group.as_deref(), query.text.trim()));
+        let cut = waits
+            .is_cut
+            .then(|| view! { <p class="mt-3 text-muted">{words::is_cut()}</p> }.into_any());
+        let narrowed = query.with(|query| query.narrow(&waits));
         let tree = match (waits.locks.is_empty(), narrowed.locks.is_empty()) {
             (true, _) => view! { <NobodyWaits /> }.into_any(),
             (false, true) => view! { <NothingFound /> }.into_any(),
@@ -82,9 +174,7 @@ fn Shown(told: RwSignal<Option<Waits>>, query: Memo<Query>) -> impl IntoView {
     };
     view! {
         {drawn}
-        <p class="mt-4 text-xs text-muted">
-            "Only Redisson's fair queues and this console's own waiters tell who waits. " {read_at}
-        </p>
+        <p class="mt-4 text-xs text-muted tabular-nums">{words::only_these()} " " {read_at}</p>
     }
 }
 
@@ -93,7 +183,7 @@ fn Unread(nodes: String) -> impl IntoView {
     view! {
         <div class="mb-4">
             <Banner tone=Tone::Unsure>
-                <p>{format!("Queues could not be read on {nodes}: others may wait there.")}</p>
+                <p>{words::unread(&nodes)}</p>
             </Banner>
         </div>
     }
@@ -102,24 +192,35 @@ fn Unread(nodes: String) -> impl IntoView {
 #[component]
 fn NothingFound() -> impl IntoView {
     view! {
-        <Empty title="Nothing found">
+        <Empty title=words::nothing_found()>
             <p>
-                "Somebody waits, but no lock, owner or waiter that this search lets through. "
-                <Link href=paths::WAITS.to_owned() stays=true class="font-medium text-accent underline underline-offset-2">
-                    "Show all"
+                {words::nothing_fits()}
+                <Link href=paths::WAITS stays=true class="font-medium text-accent underline underline-offset-2">
+                    {words::show_all()}
                 </Link>
             </p>
         </Empty>
     }
 }
 
+/// Nobody is seen to wait: what could have been seen, and what not.
 #[component]
 fn NobodyWaits() -> impl IntoView {
     view! {
-        <Empty title="No waiting observed">
-            <p>
-                "Only Redisson's fair queues and this console's own waiters tell who waits. Other clients try again and again: on a lock's page, contention says whether that was noticed."
-            </p>
+        <Empty title=words::nobody()>
+            <div class="flex flex-col gap-2 text-start">
+                <h3 class="font-medium text-ink">{words::could_be_seen()}</h3>
+                <ul class="list-disc ps-5">
+                    <li>{words::seen_queue()}</li>
+                    <li>{words::seen_console()}</li>
+                </ul>
+                <h3 class="font-medium text-ink">{words::not_seen()}</h3>
+                <ul class="list-disc ps-5">
+                    <li>{words::not_seen_polls()}</li>
+                    <li>{words::not_seen_counts()}</li>
+                </ul>
+                <p>{words::see_contention()}</p>
+            </div>
         </Empty>
     }
 }

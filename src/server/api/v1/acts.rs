@@ -85,6 +85,12 @@ pub struct ReleaseBody {
 #[serde(deny_unknown_fields)]
 pub struct ForceReleaseBody {
     /// The fingerprint of the owner that was seen: anybody else is left alone.
+    #[schema(
+        min_length = 16,
+        max_length = 16,
+        pattern = "^[0-9a-f]{16}$",
+        example = "d3c19a0b5e6f7788"
+    )]
     fingerprint: String,
     /// Why the lock is broken.
     reason: String,

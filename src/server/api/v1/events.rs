@@ -11,19 +11,21 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::Stream;
 use futures::stream::unfold;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::locks::ListParams;
 use super::refusals::Refusals;
-use crate::domain::{LockId, LockKey, Sight, View};
+use crate::domain::{LockId, LockKey, Sight, Snapshot, View};
 use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
 use crate::server::api::limits::Client;
 use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
+use crate::server::assets;
+use crate::server::index::steps::Said;
 use crate::server::index::stream::{Event, EventId, Next};
 use crate::server::index::{Told, Watched};
 use crate::server::state::AppState;
@@ -44,8 +46,8 @@ pub struct EventParams {
     group: Option<String>,
     /// The id of the last event that was seen; `Last-Event-ID` does the same and wins. Only where everything is told.
     since: Option<String>,
-    /// As in the list of locks; so are `verdict` to `limit`. Any of them asks for a window: the first locks of that list,
-    /// and how many there are.
+    /// As in the list of locks; so are `verdict` to `limit`. Any of them asks for a window: some locks of that list, and how
+    /// many there are.
     q: Option<String>,
     /// Only this verdict.
     verdict: Option<String>,
@@ -65,6 +67,8 @@ pub struct EventParams {
     order: Option<String>,
     /// How many locks the window has: 1 to 1000, default 100.
     limit: Option<String>,
+    /// How many locks of the list come before the window, by default none. A list that is shorter shows its end.
+    from: Option<String>,
     /// Further locks that are followed wherever they stand in the list: `<group>/<key>`, both percent-encoded, with commas
     /// between them; a hundred at most.
     also: Option<String>,
@@ -74,6 +78,13 @@ impl EventParams {
     /// The part of the board that is asked for; nothing where that is all of it.
     fn part(self) -> Result<Option<(View, Vec<LockId>)>, ApiError> {
         let also = self.also.as_deref().map(locks_in).transpose()?;
+        let from = self.from.as_deref().map(|from| {
+            let number = from.parse::<u32>().ok();
+            let number = number.and_then(|from| usize::try_from(from).ok());
+            number
+                .ok_or_else(|| bad("`from` must be a whole number from 0 to 4294967295".to_owned()))
+        });
+        let from = from.transpose()?;
         let list = ListParams {
             group: self.group,
             q: self.q,
@@ -87,8 +98,9 @@ impl EventParams {
             order: self.order,
             limit: self.limit,
             cursor: None,
+            r#as: None,
         };
-        if list.is_everything() && also.is_none() {
+        if list.is_everything() && also.is_none() && from.is_none() {
             return Ok(None);
         }
         let query = list.read()?;
@@ -96,6 +108,7 @@ impl EventParams {
             filter: query.filter,
             sort: query.sort,
             order: query.order,
+            from: from.unwrap_or(0),
             limit: query.limit,
         };
         Ok(Some((view, also.unwrap_or_default())))
@@ -120,14 +133,26 @@ fn locks_in(text: &str) -> Result<Vec<LockId>, ApiError> {
         })
 }
 
-/// A snapshot (`event: snapshot`), then changes (`event: change`), ids `<epoch>-<seq>`; `event: ping` carries the server's time.
+/// One event of the stream, field by field.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it only describes")]
+pub struct ServerSentEvent {
+    /// `snapshot`, `change`, `window` or `ping`.
+    event: String,
+    /// `<epoch>-<seq>`; a ping has none.
+    id: Option<String>,
+    /// JSON: a snapshot, a change, the news of a window, or for a ping the server's time and build.
+    data: String,
+}
+
+/// A snapshot (`event: snapshot`), then changes (`event: change`), ids `<epoch>-<seq>`; `event: ping` carries the server's time and build.
 /// `Last-Event-ID` resumes; whoever missed too much gets a snapshot again.
 ///
 /// Whoever asks for a window gets the snapshot of it, then at most every 200 ms the changes of the locks in it, one for each
 /// lock however often it changed, and `event: window`: the counts, and the locks that left it. A window that is opened again
 /// begins with its snapshot, followed by the locks that were lost since.
 #[utoipa::path(get, path = "/api/v1/events", tag = "watch", params(EventParams), responses(Refusals,
-    (status = 200, description = "Server-sent events; `data` is a Snapshot, a Change or a WindowNews", content_type = "text/event-stream", body = String),
+    (status = 200, description = "Server-sent events; `data` is a Snapshot, a Change or a WindowNews", content_type = "text/event-stream", body = ServerSentEvent),
     (status = 400, description = "`bad-request`: an unknown query value", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -154,7 +179,7 @@ pub async fn events(
     let watches = match params.part()? {
         Some((mut view, also)) => {
             view.filter.sight = actor.rights().sight();
-            Watches::Part(Box::new(Watched::new(view, also).after(place)))
+            Watches::Part(Arc::new(Watched::new(view, also).after(place)))
         }
         None => Watches::Everything { sight, place },
     };
@@ -207,33 +232,42 @@ enum Watches {
         place: Option<EventId>,
     },
     /// A window.
-    Part(Box<Watched>),
+    Part(Arc<Watched>),
 }
 
 /// What is to be sent.
 enum Waiting {
     Change(Arc<Event>),
-    Told(EventId, Told),
+    Snapshot(EventId, Box<Snapshot>),
+    Said(Arc<Said>, usize),
 }
 
 impl Waiting {
     fn event(self) -> sse::Event {
-        let (name, id, data) = match self {
+        let named = |name| sse::Event::default().event(name);
+        match self {
             Self::Change(event) => {
-                let written = sse::Event::default().event("change");
-                return written.id(event.id.to_string()).data(event.json());
+                let change = named("change").id(event.id.to_string());
+                change.data(event.json())
             }
-            Self::Told(id, Told::Snapshot(snapshot)) => ("snapshot", id, written(&snapshot)),
-            Self::Told(id, Told::Change(change)) => ("change", id, written(&change)),
-            Self::Told(id, Told::Window(news)) => ("window", id, written(&news)),
-        };
-        let event = sse::Event::default().event(name);
-        event.id(id.to_string()).data(data)
+            Self::Snapshot(id, snapshot) => {
+                let json = serde_json::to_string(&snapshot);
+                let json = json.expect("a snapshot has no maps with odd keys");
+                named("snapshot").id(id.to_string()).data(json)
+            }
+            Self::Said(said, n) => {
+                let Some(saying) = said.says.get(n) else {
+                    return sse::Event::default().comment("");
+                };
+                let name = match saying.told {
+                    Told::Snapshot(_) => "snapshot",
+                    Told::Change(_) => "change",
+                    Told::Window(_) => "window",
+                };
+                named(name).id(said.place.to_string()).data(saying.json())
+            }
+        }
     }
-}
-
-fn written(data: &impl Serialize) -> String {
-    serde_json::to_string(data).expect("what is told has no maps with odd keys")
 }
 
 impl Viewer {
@@ -263,7 +297,8 @@ impl Viewer {
                 }
                 _ = self.ping.tick() => {
                     let now = self.state.operations.index().now();
-                    return Some(sse::Event::default().event("ping").data(format!("{{\"now\":\"{now}\"}}")));
+                    let build = assets::build();
+                    return Some(sse::Event::default().event("ping").data(format!("{{\"now\":\"{now}\",\"build\":\"{build}\"}}")));
                 }
             }
         }
@@ -292,19 +327,19 @@ impl Viewer {
                         self.waiting.extend(events.into_iter().map(Waiting::Change));
                     }
                     Next::Snapshot(snapshot) => {
-                        let told = Told::Snapshot(snapshot);
-                        self.waiting.push_back(Waiting::Told(now_at, told));
+                        self.waiting.push_back(Waiting::Snapshot(now_at, snapshot));
                     }
                 }
             }
             Watches::Part(watched) => {
-                let telling = watched.next(index.stream(), index.now());
-                self.rested = telling.until.into();
+                let (said, after) = index.stream().advance(watched, index.now());
+                *watched = after;
+                self.rested = said.until.into();
                 // What is told may be what others saw a moment ago.
-                self.has_news = telling.place.is_before(latest);
-                let told = telling.told.into_iter();
+                self.has_news = said.place.is_before(latest);
+                let all = 0..said.says.len();
                 self.waiting
-                    .extend(told.map(|told| Waiting::Told(telling.place, told)));
+                    .extend(all.map(|n| Waiting::Said(Arc::clone(&said), n)));
             }
         }
     }

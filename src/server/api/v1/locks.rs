@@ -6,7 +6,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::refusals::Refusals;
-use crate::domain::{Confidence, Filter, Flag, Format, History, Order, Sight, Sort, Verdict};
+use crate::domain::{
+    Confidence, Filter, Flag, Format, History, Order, Search, Sight, Sort, Verdict,
+};
 use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
@@ -24,7 +26,10 @@ const LARGEST_LIMIT: usize = 1_000;
 pub struct ListParams {
     /// Only this group.
     pub(super) group: Option<String>,
-    /// Only locks whose name, owner label or fingerprint contains this.
+    /// A search: words that a name, owner label or fingerprint contains, and terms such as `group:orders`, `verdict:held,split`,
+    /// `flag:at-risk`, `format:redisson`, `owner:web-3`, `key:lock:invoice:*`, `node:c`, `held>10m`, `lease<5s`, `lease:none`,
+    /// `is:attention`, `confidence:possible`. All of them must hold; `-` before one turns it round; `"…"` is taken as it is; a word
+    /// with `*` or `?` is a pattern of the whole name. The other parameters narrow the list further.
     pub(super) q: Option<String>,
     /// Only this verdict: `held`, `partial`, `split`, `unknown`.
     pub(super) verdict: Option<String>,
@@ -46,6 +51,8 @@ pub struct ListParams {
     pub(super) limit: Option<String>,
     /// `next_cursor` of the page before.
     pub(super) cursor: Option<String>,
+    /// (For an export) `json`, one list, or `csv`, a sheet.
+    pub(super) r#as: Option<String>,
 }
 
 impl ListParams {
@@ -96,7 +103,7 @@ impl ListParams {
             filter: Filter {
                 sight: Sight::Everything,
                 group: self.group,
-                text: self.q.filter(|text| !text.is_empty()),
+                search: searched(self.q.as_deref())?,
                 verdict: one_of(
                     "verdict",
                     self.verdict,
@@ -136,6 +143,13 @@ impl ListParams {
             cursor: self.cursor,
         })
     }
+}
+
+/// The search that is asked for; none where there is none.
+fn searched(q: Option<&str>) -> Result<Search, ApiError> {
+    q.unwrap_or_default()
+        .parse()
+        .map_err(|error| bad(format!("`q` cannot be understood: {error}")))
 }
 
 /// A word of the query, read as what it stands for.

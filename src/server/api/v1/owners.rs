@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::refusals::Refusals;
-use crate::domain::{Owners, OwnersBy};
+use crate::domain::{Owners, OwnersAsked, OwnersBy};
 use crate::server::access::Actor;
 use crate::server::api::extract::Params;
 use crate::server::api::problem::{ApiError, Problem};
@@ -36,8 +36,12 @@ pub async fn owners(
     actor: Actor,
     Params(params): Params<OwnersParams>,
 ) -> Result<Json<Owners>, ApiError> {
+    let asked = OwnersAsked {
+        by: params.by,
+        ..OwnersAsked::default()
+    };
     let owners = state
         .operations
-        .owners(&actor, params.group.as_deref(), params.by)?;
+        .owners(&actor, params.group.as_deref(), &asked)?;
     Ok(Json(owners))
 }

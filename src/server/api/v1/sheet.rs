@@ -58,7 +58,8 @@ pub fn row(act: &Audited) -> String {
     ])
 }
 
-fn row_of(cells: [String; COLUMNS.len()]) -> String {
+/// A row of cells.
+pub(super) fn row_of<const N: usize>(cells: [String; N]) -> String {
     cells.map(|cell| quoted(&cell)).join(",") + "\r\n"
 }
 

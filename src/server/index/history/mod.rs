@@ -8,9 +8,12 @@
 //! with 100,000 locks (`tests::usual::memory_is_what_the_comment_says`): 299 bytes for a lock that is held, name included, 306 once
 //! it has one hold behind it, 547 with four. Full to the brim: below 100 MB; 100,000 locks that are held once: 31 MB.
 //!
+//! A lock that renews remembers the latest of its renewals ([`beats`]) in 248 bytes more: 25 MB for 100,000 of them.
+//!
 //! **Not a hold.** One that began and ended between two looks. An owner that was never seen with a quorum: the remains of an acquire that failed. Of an exclusive lock the
 //! owner on most nodes counts, of a shared one each (up to [`MOST_AT_ONCE`]).
 
+mod beats;
 mod holds;
 mod past;
 mod usual;
@@ -160,6 +163,7 @@ impl Histories {
         let past = group.and_then(|group| group.locks.get(&id.key));
         History {
             holds: past.map_or_else(Vec::new, |past| past.tell(oldest(now))),
+            beats: past.map_or_else(Vec::new, Past::beats),
             usual: group.and_then(|group| group.usual(&id.key)),
             retention: Retention {
                 holds: u32::try_from(MOST_HOLDS_OF_A_LOCK).unwrap_or(u32::MAX),

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::beats::Beats;
 use super::holds::{Ended, Open, Who};
 use super::usual::Limit;
 use super::{MOST_AT_ONCE, MOST_HOLDS_OF_A_LOCK, Seen};
-use crate::domain::{Hold, HowEnded, Lock, Mode, Owner, Timestamp, Usual, UsualOf};
+use crate::domain::{Beat, Hold, HowEnded, Lock, Mode, Owner, Timestamp, Usual, UsualOf};
 
 /// A forced release and the look that shows it lie within this time.
 const FORCED_WITHIN_MS: i64 = 10_000;
@@ -30,6 +31,7 @@ pub(super) struct Past {
     open: Vec<Open>,
     changed_at: Option<Timestamp>,
     limit: Limit,
+    beats: Beats,
 }
 
 impl Past {
@@ -56,7 +58,11 @@ impl Past {
         let last_ended = self.ended.back().map(|ended| ended.until);
         for (n, (who, owner)) in now.into_iter().enumerate() {
             if let Some(open) = self.open.iter_mut().find(|open| open.who == who) {
+                let before = (open.renewals, open.expires_at);
                 open.goes_on(lock, seen.asked_at);
+                if lock.mode == Mode::Exclusive && open.renewals > before.0 {
+                    self.beats.of(open, before.1, lock, seen.asked_at);
+                }
                 continue;
             }
             let joined = others_had_it && (n > 0 || came == Came::Earlier);
@@ -139,6 +145,7 @@ impl Past {
 
     /// Forgets holds that ended before. Whether anything is left.
     pub(super) fn forget_before(&mut self, oldest: Timestamp) -> bool {
+        self.beats.forget_before(oldest);
         let before = self.ended.len();
         self.ended.retain(|ended| ended.until >= oldest);
         if self.ended.len() < before {
@@ -171,6 +178,11 @@ impl Past {
         let ended = self.ended.iter().rev();
         let ended = ended.filter(|ended| ended.until >= oldest).map(Ended::tell);
         open.into_iter().map(Open::tell).chain(ended).collect()
+    }
+
+    /// The latest renewals.
+    pub(super) fn beats(&self) -> Vec<Beat> {
+        self.beats.tell()
     }
 
     fn lasted_ms(&self) -> Vec<u64> {

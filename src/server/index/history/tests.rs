@@ -187,6 +187,27 @@ fn a_hold_goes_from_the_first_sighting_to_the_release_and_counts_renewals() {
 }
 
 #[test]
+fn the_lease_is_known_before_and_after_each_of_the_latest_renewals() {
+    let mut story = Story::begin();
+    story.held("lock:a", 1, 30_000);
+    assert_eq!(story.history("lock:a").beats, []);
+    story.after(10_000).held("lock:a", 1, 30_000);
+    story.after(10_000).held("lock:a", 1, 30_000);
+    let since = |at: Timestamp| at.millis_since(START);
+    let beats = story.history("lock:a").beats.into_iter();
+    let told: Vec<_> = beats
+        .map(|beat| (since(beat.at), since(beat.expires_at)))
+        .collect();
+    assert_eq!(told, [(0, 30_000), (10_000, 40_000), (20_000, 50_000)]);
+    // The next owner's begin with its own hold.
+    story.after(1_000).held("lock:a", 2, 30_000);
+    story.after(5_000).held("lock:a", 2, 30_000);
+    let beats = story.history("lock:a").beats;
+    assert_eq!(beats.len(), 5);
+    assert_eq!(since(beats[3].at), 21_000);
+}
+
+#[test]
 fn each_ending_is_told_from_the_others() {
     let mut story = Story::begin();
     // Its lease is over, and that was seen a little late.

@@ -43,13 +43,13 @@ pub(super) async fn watch(
     mut acted: mpsc::Receiver<LockKey>,
     stop: CancellationToken,
 ) {
-    group.feed();
+    group.feed(stop.clone());
     let (found, mut names) = mpsc::channel(64);
     let scanning = tokio::spawn(Arc::clone(&group).scan(found, stop.clone()));
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let due = index.due.get(&group.config.name).cloned();
-    let due = due.unwrap_or_default();
+    let seat = index.seats.of(&group.config.name);
+    let due = seat.map(|seat| seat.due).unwrap_or_default();
     let clock = group.clock().clone();
     let mut watcher = Watcher::new(index, Arc::clone(&group));
     let mut rested = [Instant::now(); 2];

@@ -123,6 +123,14 @@ impl Cluster {
         Arc::clone(&self.nodes.borrow())
     }
 
+    /// How many slots one of them serves.
+    pub(super) fn slots_of(&self, node: &Arc<Node>) -> u32 {
+        let known = self.known();
+        let mut addresses = known.nodes.iter();
+        let found = addresses.find(|(_, member)| Arc::ptr_eq(&member.node, node));
+        found.map_or(0, |(address, _)| known.slots.served_by(address))
+    }
+
     /// Tells when they are others.
     pub(super) fn changes(&self) -> watch::Receiver<Seats> {
         self.nodes.subscribe()

@@ -48,6 +48,17 @@ impl SlotMap {
         (*first <= slot).then_some(address)
     }
 
+    /// How many slots somebody serves.
+    pub fn served_by(&self, address: &Address) -> u32 {
+        let theirs = self
+            .ranges
+            .iter()
+            .filter(|(_, (_, theirs))| theirs == address);
+        theirs
+            .map(|(last, (first, _))| u32::from(*last) - u32::from(*first) + 1)
+            .sum()
+    }
+
     /// Everybody who serves slots, each once.
     pub fn servers(&self) -> Vec<Address> {
         let mut servers: Vec<Address> = self

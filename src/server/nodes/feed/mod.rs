@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use inbox::{Inbox, Writes};
@@ -184,8 +185,8 @@ impl Fed {
 }
 
 impl Group {
-    /// Has the nodes tell of changes until the group's nodes are let go.
-    pub fn feed(self: &Arc<Self>) {
+    /// Has the nodes tell of changes until nobody wants to hear of them, or the group's nodes are let go.
+    pub fn feed(self: &Arc<Self>, stop: CancellationToken) {
         let interest = Arc::new(Interest::new(&self.config.keys));
         for node in self.each().iter() {
             node.feed().is_kept.store(true, Ordering::Relaxed);
@@ -199,7 +200,7 @@ impl Group {
                 let keeping = AbortOnDropHandle::new(keeping);
                 async move { drop(keeping.await) }
             });
-            group.stop.run_until_cancelled(keeping).await;
+            stop.run_until_cancelled(keeping).await;
         });
     }
 

@@ -105,6 +105,8 @@ fn unescape(word: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -135,6 +137,18 @@ mod tests {
             b"1.5 [x y] \"get\"",
         ] {
             assert_eq!(Command::read(line), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_line_says_no_value_is_kept(
+            line in "[0-9.]{0,12} ?\\[[0-9]{0,20} \\PC{0,12}\\]?( ?\"?(set|\\PC|\\\\x?[0-9a-f]?|\"){0,6}\"?){0,6}",
+            bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let _ = Command::read(&bytes);
+            let _ = Command::read(line.as_bytes());
+            let _ = Command::read(&[line.as_bytes(), &bytes].concat());
         }
     }
 }

@@ -125,6 +125,8 @@ fn number(head: &[u8]) -> Result<i64, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -147,5 +149,20 @@ mod tests {
             assert!(next(&sent[..cut.min(4)]).unwrap().is_none());
         }
         assert!(next(b"HTTP/1.1 200\r\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_server_sends_is_taken_apart_or_refused(
+            parts in proptest::collection::vec("[+:$*>~%_#,(!=-](-?[0-9]{1,19})?(\r\n)?|[ -~]{0,12}\r\n", 0..30),
+            rest in proptest::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let sent = [parts.concat().into_bytes(), rest].concat();
+            let mut at = 0;
+            while let Ok(Some((_, used))) = next(&sent[at..]) {
+                prop_assert!(used > 0 && at + used <= sent.len());
+                at += used;
+            }
+        }
     }
 }

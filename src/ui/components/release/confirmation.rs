@@ -2,6 +2,7 @@
 
 use crate::domain::{Fingerprint, LockKey};
 use crate::ui::format;
+use crate::ui::words::act as words;
 
 /// Longer names are not typed out by anybody.
 const MOST: usize = 200;
@@ -25,14 +26,14 @@ impl Confirmation {
             !name.trim().is_empty() && name.trim() == name && format::visible(&name) == name;
         if typable && name.chars().count() <= MOST {
             return Self {
-                label: "Type the lock's name to confirm",
+                label: words::type_name(),
                 hint: "",
                 expected: name.into_owned(),
             };
         }
         Self {
-            label: "Type the owner's fingerprint to confirm",
-            hint: "The lock's name cannot be typed: it is empty, very long, or has invisible characters. Spaces do not matter.",
+            label: words::type_fingerprint(),
+            hint: words::cannot_be_typed(),
             expected: fingerprint.as_str().to_owned(),
         }
     }

@@ -7,6 +7,7 @@ use super::super::owner_name::grouped;
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
+use crate::ui::words::{act as words, libraries};
 
 /// Owner, age, renewals, lease, and what the library does next; kept up to date while the dialog is open.
 #[component]
@@ -27,57 +28,51 @@ pub fn ReleaseFacts(
             .iter()
             .find(|owner| owner.fingerprint == *fingerprint);
         let label = owner.and_then(|owner| owner.label.as_deref().map(format::visible));
-        label.unwrap_or_else(|| "no readable part".to_owned())
+        label.unwrap_or_else(|| words::no_label().to_owned())
     };
     let held = move || {
         let (lock, now) = (lock.read(), live.now.get());
         let span = u64::try_from(now.since(lock.acquired_at).as_millis()).unwrap_or(u64::MAX);
-        format!(
-            "{}; renewals: {}",
-            format::clock(span),
-            renewed(&lock.renewals, now)
-        )
+        words::held_and_renewals(&format::clock(span), &renewed(&lock.renewals, now))
     };
     let ends = move || {
         let lock = lock.read();
         let outlives = lock.format.outlives_its_lease();
         match format::lease(lock.lease, outlives, live.now.get()) {
-            LeaseWords::None => "does not expire by itself".to_owned(),
-            LeaseWords::Left(left) => format!("expires by itself in {left}"),
-            LeaseWords::Over => "its lease is over; it should be gone any moment".to_owned(),
-            LeaseWords::Past(since) => {
-                format!("past its own time for {since}; the key does not expire by itself")
-            }
+            LeaseWords::None => words::never_expires().to_owned(),
+            LeaseWords::Left(left) => words::expires_in(&left),
+            LeaseWords::Over => words::lease_over().to_owned(),
+            LeaseWords::Past(since) => words::past_its_time(&since),
         }
     };
     let library = move || {
         let format = lock.read().format;
-        format!("{}: {}", format.slug(), format.after_release())
+        format!("{}: {}", format.slug(), libraries::after_release(format))
     };
     let watched = move || {
         let lock = lock.read();
         let span = format::countdown(lock.watch_ms(live.now.get()));
         if lock.format.may_come_back() {
-            format!("watched for {span}: a live owner may put it back, which undoes the release")
+            words::watched_may_come_back(&span)
         } else {
-            format!("watched for {span}")
+            words::watched(&span)
         }
     };
     view! {
         <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted">
-            <dt>"Owner"</dt>
+            <dt>{words::owner()}</dt>
             <dd>
                 <bdi>{move || owner()}</bdi>
             </dd>
-            <dt>"Fingerprint"</dt>
+            <dt>{words::fingerprint()}</dt>
             <dd class="font-mono select-all">{move || grouped(&fingerprint.read())}</dd>
-            <dt>"Held for"</dt>
+            <dt>{words::held_for()}</dt>
             <dd>{move || held()}</dd>
-            <dt>"Lease"</dt>
+            <dt>{words::lease()}</dt>
             <dd class="font-medium">{move || ends()}</dd>
-            <dt>"This library"</dt>
+            <dt>{words::this_library()}</dt>
             <dd>{move || library()}</dd>
-            <dt>"Afterwards"</dt>
+            <dt>{words::afterwards()}</dt>
             <dd>{move || watched()}</dd>
         </dl>
     }

@@ -9,15 +9,15 @@ use super::super::lock_name::LockName;
 use super::super::owner_name::OwnerName;
 use super::Act;
 use super::confirmation::Confirmation;
+use super::draft::Draft;
 use super::facts::ReleaseFacts;
 use super::standing::Standing;
-use crate::domain::{
-    Answer, Environment, Fault, Fingerprint, GroupView, Lease, Lock, SeenHold, Timestamp,
-};
+use crate::domain::{Environment, Fault, GroupView, Lock};
 use crate::ui::kit::{
     Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
 };
 use crate::ui::live::Live;
+use crate::ui::words::act as words;
 use crate::ui::{calls, format};
 
 /// Asks for a reason and a confirmation, and releases the lock while its owner is still the one that was seen.
@@ -39,9 +39,37 @@ pub fn ReleaseForm(
     let Some(first) = owners.first().map(|owner| owner.fingerprint.clone()) else {
         return view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> }.into_any();
     };
-    let fingerprint = RwSignal::new(first);
-    let reason = RwSignal::new(String::new());
-    let typed = RwSignal::new(String::new());
+    let draft = Draft::kept(&id);
+    // Another hold is not the one that somebody had made up their mind about.
+    let is_same = |draft: &Draft| {
+        draft.since == since && owners.iter().any(|owner| owner.fingerprint == draft.owner)
+    };
+    let (chosen, before, typed_before, told) = match draft {
+        Some(draft) if is_same(&draft) => (draft.owner, draft.reason, draft.typed, words::kept()),
+        Some(draft) => (
+            first,
+            draft.reason,
+            String::new(),
+            words::kept_for_another(),
+        ),
+        None => (first, String::new(), String::new(), ""),
+    };
+    let fingerprint = RwSignal::new(chosen);
+    let reason = RwSignal::new(before);
+    let typed = RwSignal::new(typed_before);
+    let keep = {
+        let id = id.clone();
+        move || {
+            let draft = Draft {
+                owner: fingerprint.get_untracked(),
+                since,
+                reason: reason.get_untracked(),
+                typed: typed.get_untracked(),
+            };
+            draft.keep(&id);
+        }
+    };
+    let keep_too = keep.clone();
     let sending = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
 
@@ -87,15 +115,13 @@ pub fn ReleaseForm(
                 .is_none_or(|wanted| typed.with(|typed| wanted.is_met(typed)))
         });
         if sending.get() {
-            Some("The nodes are being asked".to_owned())
+            Some(words::asking().to_owned())
         } else if let Some(why) = obstacle() {
             Some(why)
         } else if reason.with(|reason| reason.trim().is_empty()) {
-            Some("Give a reason first: it is written down with the act".to_owned())
+            Some(words::reason_first().to_owned())
         } else if !confirmed {
-            confirmation
-                .get()
-                .map(|wanted| format!("{} first", wanted.label))
+            confirmation.get().map(|wanted| words::first(wanted.label))
         } else {
             None
         }
@@ -112,7 +138,7 @@ pub fn ReleaseForm(
                 current.try_get_untracked().unwrap_or_else(|| seen.clone()),
             );
             let wanted = fingerprint.get_untracked();
-            let hold = hold(&lock, &wanted, since);
+            let hold = lock.seen_hold(&wanted, since);
             let confirm = is_asked_for
                 .get_untracked()
                 .then(|| id.key.text().into_owned());
@@ -121,11 +147,14 @@ pub fn ReleaseForm(
             spawn_local(async move {
                 let reason = reason.get_untracked();
                 match calls::force_release(id, wanted.clone(), hold, reason, confirm).await {
-                    Ok(released) => act.set(Some(Act {
-                        lock,
-                        fingerprint: wanted,
-                        released,
-                    })),
+                    Ok(released) => {
+                        Draft::forget(&lock.id);
+                        act.set(Some(Act {
+                            lock,
+                            fingerprint: wanted,
+                            released,
+                        }));
+                    }
                     Err(refused) => {
                         sending.set(false);
                         fault.set(Some(refused));
@@ -137,31 +166,27 @@ pub fn ReleaseForm(
     let whereabouts = move || {
         group.with(|group| match group {
             Some(group) if group.nodes.len() == 1 => {
-                format!(" of {} ({})?", group.name, group.environment.slug())
+                words::of_group(&group.name, group.environment.slug())
             }
             Some(group) => {
                 let nodes = format::counted(group.nodes.len(), "node");
-                format!(
-                    " on {nodes} of {} ({})?",
-                    group.name,
-                    group.environment.slug()
-                )
+                words::on_nodes(&nodes, &group.name, group.environment.slug())
             }
-            None => "?".to_owned(),
+            None => words::unknown_group().to_owned(),
         })
     };
     let copyable = format::visible(&id.key.text()) == id.key.text() && !id.key.text().is_empty();
     view! {
         <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                "Release " <LockName key=id.key.clone() most=120 /> {move || whereabouts()}
+                {words::release_of()} <LockName key=id.key.clone() most=120 /> {move || whereabouts()}
             </h2>
             {(owners.len() > 1)
                 .then(|| {
                     let owners = owners.clone();
                     view! {
                         <fieldset class="flex flex-col gap-1">
-                            <legend class="mb-1 font-medium">"Several owners are seen. Whose hold?"</legend>
+                            <legend class="mb-1 font-medium">{words::whose()}</legend>
                             {owners
                                 .into_iter()
                                 .map(|owner| {
@@ -183,21 +208,27 @@ pub fn ReleaseForm(
                         </fieldset>
                     }.into_any()
                 })}
+            {(!told.is_empty()).then(|| view! { <p role="status" class="text-muted">{told}</p> }.into_any())}
             <ReleaseFacts lock=current fingerprint />
             <Banner tone=Tone::Warn announced=false>
-                "This does not stop the process that believes it holds the lock."
+                {words::does_not_stop()}
             </Banner>
-            <Field id="release-reason" label="Reason" hint="Written down with the act, before it is done.">
+            <Field id="release-reason" label=words::reason() hint=words::reason_hint()>
                 <input
                     id="release-reason"
                     class=CONTROL
                     autocomplete="off"
                     aria-describedby="release-reason-hint"
                     aria-required="true"
-                    on:input=move |event| reason.set(event_target_value(&event))
+                    prop:value=move || reason.get()
+                    on:input=move |event| {
+                        reason.set(event_target_value(&event));
+                        keep();
+                    }
                 />
             </Field>
             {move || {
+                let keep = keep_too.clone();
                 confirmation
                     .get()
                     .map(|wanted| {
@@ -212,11 +243,15 @@ pub fn ReleaseForm(
                                     placeholder=format::shorten(&wanted.expected, 48)
                                     aria-describedby="release-confirm-hint"
                                     aria-required="true"
-                                    on:input=move |event| typed.set(event_target_value(&event))
+                                    prop:value=move || typed.get()
+                                    on:input=move |event| {
+                                        typed.set(event_target_value(&event));
+                                        keep();
+                                    }
                                 />
                             </Field>
                             {(copyable && wanted.hint.is_empty() && (name.chars().count() > 40 || !name.is_ascii()))
-                                .then(|| view! { <CopyButton text=name label="Copy the name" /> }.into_any())}
+                                .then(|| view! { <CopyButton text=name label=words::copy_name() /> }.into_any())}
                         }.into_any()
                     })
             }}
@@ -226,7 +261,7 @@ pub fn ReleaseForm(
                             view! {
                                 <Banner tone=Tone::Alarm announced=false>
                                     <p class="font-semibold">{why}</p>
-                                    <p>"Nothing was done. Close this and look again before you decide."</p>
+                                    <p>{words::nothing_done()}</p>
                                 </Banner>
                             }.into_any()
                         })
@@ -234,49 +269,22 @@ pub fn ReleaseForm(
                 <span class="sr-only" role="alert">
                     {move || match *standing.read() {
                         Standing::AsSeen => String::new(),
-                        Standing::Changed { .. } => "The owner changed".to_owned(),
-                        Standing::Again => "The owner acquired the lock again".to_owned(),
-                        Standing::Gone(_) => "The lock is not observed any more".to_owned(),
+                        Standing::Changed { .. } => words::owner_changed().to_owned(),
+                        Standing::Again => words::acquired_again().to_owned(),
+                        Standing::Gone(_) => words::not_observed().to_owned(),
                     }}
                 </span>
             </div>
             {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
             <div class="flex justify-end gap-2">
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    "Cancel"
+                    {words::cancel()}
                 </Button>
                 <Button variant=Variant::Danger submits=true why_not>
-                    {move || if sending.get() { "Asking the nodes…".to_owned() } else { "Release".to_owned() }}
+                    {move || if sending.get() { words::asking_nodes() } else { words::release() }}
                 </Button>
             </div>
         </form>
     }
     .into_any()
-}
-
-/// The hold that is on screen: since when it was held when the dialog opened, and what is known of it by now.
-fn hold(lock: &Lock, owner: &Fingerprint, since: Timestamp) -> SeenHold {
-    let mut owners = lock.owners.iter();
-    let owner = owners.find(|known| known.fingerprint == *owner);
-    let leases = lock.nodes.iter().map(|node| &node.answer);
-    SeenHold {
-        acquired_at: Some(since),
-        expires_at: leases.filter_map(ends_at).max(),
-        holds: owner.and_then(|owner| owner.holds),
-    }
-}
-
-fn ends_at(answer: &Answer) -> Option<Timestamp> {
-    match answer {
-        Answer::Holds {
-            lease: Lease::Expires { at, .. },
-            ..
-        } => Some(*at),
-        Answer::Holds {
-            lease: Lease::Never,
-            ..
-        }
-        | Answer::Absent
-        | Answer::Unreachable { .. } => None,
-    }
 }

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::super::lock_name::LockName;
 use crate::domain::Lock;
 use crate::ui::kit::{Banner, Button, DialogHandle, Tone, Variant};
+use crate::ui::words::{act as words, libraries};
 
 /// Says what harm a release does, and asks for the first time.
 #[component]
@@ -19,11 +20,15 @@ pub fn ReleaseHarm(
     #[prop(into)]
     on_accept: Callback<()>,
 ) -> impl IntoView {
-    let next = format!("{}: {}.", lock.format, lock.format.after_release());
+    let next = format!(
+        "{}: {}.",
+        lock.format,
+        libraries::after_release(lock.format)
+    );
     view! {
         <div class="flex flex-col gap-4">
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                "Releasing " <LockName key=lock.id.key most=120 /> " does harm"
+                {words::releasing()} <LockName key=lock.id.key most=120 /> {words::does_harm()}
             </h2>
             <Banner tone=Tone::Alarm announced=false>
                 <p class="font-semibold">{harm} "."</p>
@@ -31,10 +36,10 @@ pub fn ReleaseHarm(
             </Banner>
             <div class="flex justify-end gap-2">
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    "Cancel"
+                    {words::cancel()}
                 </Button>
                 <Button variant=Variant::Danger on_press=move |()| on_accept.run(())>
-                    "Go on all the same…"
+                    {words::all_the_same()}
                 </Button>
             </div>
         </div>

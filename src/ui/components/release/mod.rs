@@ -1,6 +1,7 @@
 //! Releasing somebody else's lock: the dialog, which follows the lock while it is open and watches what became of it after.
 
 mod confirmation;
+mod draft;
 mod facts;
 mod form;
 mod harm;
@@ -9,11 +10,22 @@ mod standing;
 
 use leptos::prelude::*;
 
+use self::draft::Draft;
 use self::form::ReleaseForm;
 use self::harm::ReleaseHarm;
 use self::result::ReleaseResult;
-use crate::domain::{Fingerprint, GroupView, Lock, Released};
+use crate::domain::{Confidence, Fingerprint, GroupView, Lock, Released};
 use crate::ui::kit::{Dialog, DialogHandle};
+use crate::ui::words::libraries;
+
+/// Why a lock like this is never released for its owner.
+pub fn why_never(lock: &Lock) -> Option<&'static str> {
+    if lock.confidence == Confidence::Possible {
+        Some(libraries::could_be_anything())
+    } else {
+        libraries::why_not_releasable(lock.format)
+    }
+}
 
 /// What was released, for the part of the dialog that comes after.
 #[derive(Clone)]
@@ -38,7 +50,7 @@ pub fn ReleaseDialog(
     let content = Callback::new(move |handle: DialogHandle| {
         let act = RwSignal::new(None::<Act>);
         let seen = lock.get_untracked();
-        let harm = RwSignal::new(seen.format.harm());
+        let harm = RwSignal::new(libraries::harm(seen.format));
         view! {
             <div class="p-5">
                 {move || match (act.get(), harm.get()) {
@@ -52,6 +64,17 @@ pub fn ReleaseDialog(
             </div>
         }
         .into_any()
+    });
+    // Whoever signed in again, or loaded the page again in the middle, goes on where they were; whoever closes the dialog is done.
+    Effect::new(move |was_open: Option<bool>| {
+        let is_open = open.get();
+        let id = lock.with_untracked(|lock| lock.id.clone());
+        match was_open {
+            None if Draft::kept(&id).is_some() => open.set(true),
+            Some(true) if !is_open => Draft::forget(&id),
+            None | Some(_) => {}
+        }
+        is_open
     });
     view! { <Dialog open labelled_by="release-title" children=content /> }
 }

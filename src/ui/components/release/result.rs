@@ -6,9 +6,12 @@ use super::super::lock_name::LockName;
 use super::super::node_acts::NodeActs;
 use super::Act;
 use crate::domain::{ActOutcome, Aftermath, NodeAct};
+use crate::ui::audit_query::AuditQuery;
 use crate::ui::format;
-use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Sign, Tone};
+use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::act as words;
+use crate::ui::words::lock::name as owner_name;
 
 /// What the release came to, then one renewal interval of watching.
 #[component]
@@ -35,23 +38,23 @@ pub fn ReleaseResult(
         format::countdown(u64::try_from(until.since(live.now.get()).as_millis()).unwrap_or(0))
     };
     let summary = summary(&released.nodes);
+    let audit = AuditQuery::of_lock(&lock.id).path();
     view! {
         <div class="flex flex-col gap-4">
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                "Released " <LockName key=lock.id.key.clone() most=120 />
+                {words::released()} <LockName key=lock.id.key.clone() most=120 />
             </h2>
             <section class="flex flex-col gap-1.5">
-                <p>{summary}", at "{format::time_of_day(at)}"."</p>
+                <p>{summary}{words::at(&format::time_of_day(at))}</p>
                 <NodeActs acts=released.nodes />
             </section>
-            <section class="flex flex-col gap-1.5" aria-label="What became of it">
+            <section class="flex flex-col gap-1.5" aria-label=words::what_became()>
                 {move || match aftermath.get() {
                     Aftermath::Watching { absent } => {
-                        let words = if absent { "Not observed since. Watching for another " } else { "Watching for another " };
+                        let told = if absent { words::absent_watching() } else { words::watching() };
                         view! {
                             <p class="text-muted">
-                                {words} {move || left()}
-                                ", one renewal interval: an owner that still runs would put it back by then."
+                                {told} {move || left()} {words::one_interval()}
                             </p>
                         }
                         .into_any()
@@ -60,35 +63,33 @@ pub fn ReleaseResult(
                         view! {
                             <p role="status" class="inline-flex items-center gap-2 font-semibold text-held">
                                 <Icon sign=Sign::Check />
-                                "Gone: not observed for one renewal interval."
+                                {words::gone()}
                             </p>
                         }
                         .into_any()
                     }
                     Aftermath::PutBack { at } => {
-                        told(format!("Put back by its old owner at {}.", format::time_of_day(at)), PUT_BACK)
+                        told(words::put_back(&format::time_of_day(at)), words::put_back_advice())
                     }
                     Aftermath::Taken { by, at } => {
-                        told(format!("Taken by another owner at {}: {}.", format::time_of_day(at), by.name()), TAKEN)
+                        told(words::taken(&format::time_of_day(at), &owner_name(&by)), words::taken_advice())
                     }
                     Aftermath::StillThere => {
-                        told("It never went away: a node still shows the old owner.".to_owned(), STILL_THERE)
+                        told(words::still_there().to_owned(), words::still_there_advice())
                     }
                 }}
             </section>
-            <div class="flex justify-end">
+            <div class="flex flex-wrap items-center justify-end gap-4">
+                <Link href=audit class="underline underline-offset-2">
+                    {words::in_audit()}
+                </Link>
                 <Button autofocus=true on_press=move |()| handle.close()>
-                    "Close"
+                    {words::close()}
                 </Button>
             </div>
         </div>
     }
 }
-
-const PUT_BACK: &str = "The process that holds it still runs and renews. Stop that process first.";
-const TAKEN: &str =
-    "That is what usually follows a release: somebody was waiting. It is theirs now.";
-const STILL_THERE: &str = "Look at the nodes that could not be asked, then release it again.";
 
 fn told(sentence: String, advice: &'static str) -> AnyView {
     view! {
@@ -106,7 +107,7 @@ fn summary(nodes: &[NodeAct]) -> String {
         .filter(|node| node.outcome == ActOutcome::Released)
         .count();
     match nodes.len() {
-        1 => "Released on its node".to_owned(),
-        all => format!("Released on {on} of {all} nodes"),
+        1 => words::on_its_node().to_owned(),
+        all => words::on_some(on, all),
     }
 }

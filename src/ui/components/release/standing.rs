@@ -3,6 +3,8 @@
 use crate::domain::{Ending, Fingerprint, Lock, Owner, Timestamp};
 use crate::ui::format;
 use crate::ui::live::Gone;
+use crate::ui::words::act as words;
+use crate::ui::words::lock::name as owner_name;
 
 /// What became of the lock since it was seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,27 +57,15 @@ impl Standing {
     pub fn why_not(&self, now: Timestamp) -> Option<String> {
         match self {
             Self::AsSeen => None,
-            Self::Changed { to, at } => Some(format!(
-                "The owner changed {}: {}.",
-                format::ago(*at, now),
-                to.name()
+            Self::Changed { to, at } => Some(words::owner_changed_to(
+                &format::ago(*at, now),
+                &owner_name(to),
             )),
-            Self::Again => Some(
-                "The same owner let it go and acquired it again: it is not the hold that you saw."
-                    .to_owned(),
-            ),
+            Self::Again => Some(words::let_go_and_again().to_owned()),
             Self::Gone(gone) => Some(match gone.ending {
-                Ending::Expired => {
-                    format!("It has expired by itself, {}.", format::ago(gone.at, now))
-                }
-                Ending::Released => format!(
-                    "It was released {}, not from this dialog.",
-                    format::ago(gone.at, now)
-                ),
-                Ending::Unknown => format!(
-                    "It is not observed any more; that was noticed {}.",
-                    format::ago(gone.at, now)
-                ),
+                Ending::Expired => words::has_expired(&format::ago(gone.at, now)),
+                Ending::Released => words::was_released(&format::ago(gone.at, now)),
+                Ending::Unknown => words::noticed_gone(&format::ago(gone.at, now)),
             }),
         }
     }

@@ -1,5 +1,6 @@
 //! Repeated acquires without any lock: who joins whom, what is remembered, and for how long.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::executor::block_on;
@@ -50,7 +51,7 @@ fn request() -> AcquireRequest {
 
 #[test]
 fn the_first_answer_is_given_until_its_end() {
-    let repeats = Repeats::new(10);
+    let repeats = Repeats::new(10, None);
     let ask = |n, at| given(block_on(repeats.once(ONE, TWO, at, answer(n))));
     assert_eq!(ask(1, NOW), (Some(1), false));
     assert_eq!(ask(2, NOW.plus_millis(999)), (Some(1), true));
@@ -59,7 +60,7 @@ fn the_first_answer_is_given_until_its_end() {
 
 #[test]
 fn another_request_with_the_same_key_is_refused_before_and_after_the_answer() {
-    let repeats = Repeats::new(10);
+    let repeats = Repeats::new(10, None);
     let running = repeats.find_or_start(ONE, ONE, NOW, pending());
     let refused = block_on(repeats.once(ONE, TWO, NOW, answer(2))).err();
     assert!(matches!(refused, Some(Fault::Impossible { .. })));
@@ -71,7 +72,7 @@ fn another_request_with_the_same_key_is_refused_before_and_after_the_answer() {
 
 #[test]
 fn simultaneous_requests_share_one_attempt_and_its_failure_is_forgotten() {
-    let repeats = Repeats::new(10);
+    let repeats = Repeats::new(10, None);
     let attempts = Arc::new(AtomicU32::new(0));
     let attempt = |outcome: oneshot::Receiver<Result<(Acquired, Timestamp), Fault>>| {
         let attempts = Arc::clone(&attempts);
@@ -96,7 +97,7 @@ fn simultaneous_requests_share_one_attempt_and_its_failure_is_forgotten() {
 
 #[test]
 fn an_attempt_goes_on_for_whoever_is_left_and_ends_with_the_last() {
-    let repeats = Repeats::new(10);
+    let repeats = Repeats::new(10, None);
     let (tell, told) = oneshot::channel();
     let attempt = async move { told.await.unwrap() };
     let first = repeats.find_or_start(ONE, TWO, NOW, attempt);
@@ -125,7 +126,7 @@ fn an_attempt_goes_on_for_whoever_is_left_and_ends_with_the_last() {
 
 #[test]
 fn memory_is_bounded_and_the_oldest_answer_goes_first() {
-    let repeats = Repeats::new(3);
+    let repeats = Repeats::new(3, None);
     for n in 0..100 {
         let ends = NOW.plus_millis(i64::from(100 - n) * 1_000);
         let answer = ready(Ok((acquired(u64::from(n)), ends)));

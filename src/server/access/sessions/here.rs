@@ -1,11 +1,12 @@
-//! Sessions of people who signed in: kept in memory, by the digest of what their browser has.
+//! Sessions that only this console knows: kept in memory, by the digest of what somebody's browser has.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::secret::{SecretDigest, mint};
+use super::{Loaded, SessionKey, Stamp};
 use crate::domain::Timestamp;
+use crate::server::access::secret::{SecretDigest, mint};
 use crate::server::config::access::SessionsConfig;
 
 /// So many sessions are kept in all; the one that was not used for longest ends first.
@@ -15,18 +16,15 @@ const MOST_OF_ONE: usize = 50;
 /// A clock that goes back further than this makes the age of sessions unknown: they end.
 const LARGEST_STEP: Duration = Duration::from_mins(1);
 
-/// A session, for everybody but the browser that has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionKey(SecretDigest);
-
 /// Everybody who is signed in.
-pub struct Sessions {
+pub struct Here {
     config: SessionsConfig,
     open: Mutex<HashMap<SecretDigest, Session>>,
 }
 
 struct Session {
     user: String,
+    stamp: Stamp,
     began: Timestamp,
     used: Timestamp,
 }
@@ -39,7 +37,7 @@ impl Session {
     }
 }
 
-impl Sessions {
+impl Here {
     /// Nobody is signed in.
     pub fn new(config: SessionsConfig) -> Self {
         Self {
@@ -48,13 +46,8 @@ impl Sessions {
         }
     }
 
-    /// How long a session lasts at most.
-    pub fn longest(&self) -> Duration {
-        self.config.longest
-    }
-
     /// Begins one, and says what the browser is to have for it: nobody else ever hears that.
-    pub async fn create(&self, user: &str, now: Timestamp) -> String {
+    pub fn create(&self, user: &str, stamp: Stamp, now: Timestamp) -> String {
         let secret = mint();
         let mut open = self.open();
         open.retain(|_, session| !session.is_over(&self.config, now));
@@ -66,6 +59,7 @@ impl Sessions {
         }
         let session = Session {
             user: user.to_owned(),
+            stamp,
             began: now,
             used: now,
         };
@@ -74,32 +68,38 @@ impl Sessions {
     }
 
     /// Whose session it is that somebody's browser has, if it goes on. It is in use then.
-    pub async fn load(&self, secret: &str, now: Timestamp) -> Option<(SessionKey, String)> {
-        let key = SecretDigest::of(secret);
+    pub fn load(&self, digest: SecretDigest, now: Timestamp) -> Option<Loaded> {
         let mut open = self.open();
-        let session = open.get_mut(&key)?;
+        let session = open.get_mut(&digest)?;
         if session.is_over(&self.config, now) {
-            open.remove(&key);
+            open.remove(&digest);
             return None;
         }
         session.used = now;
-        Some((SessionKey(key), session.user.clone()))
+        Some(Loaded {
+            key: SessionKey {
+                digest,
+                stamp: session.stamp,
+            },
+            user: session.user.clone(),
+            is_confirmed: true,
+        })
     }
 
     /// Whether a session goes on. Asking does not count as use.
-    pub async fn goes_on(&self, key: &SessionKey, now: Timestamp) -> bool {
+    pub fn goes_on(&self, key: &SessionKey, now: Timestamp) -> bool {
         let open = self.open();
-        let session = open.get(&key.0);
+        let session = open.get(&key.digest);
         session.is_some_and(|session| !session.is_over(&self.config, now))
     }
 
     /// Ends a session.
-    pub async fn end(&self, key: &SessionKey) {
-        self.open().remove(&key.0);
+    pub fn end(&self, key: &SessionKey) {
+        self.open().remove(&key.digest);
     }
 
     /// Ends every session of a person.
-    pub async fn end_all_of(&self, user: &str) {
+    pub fn end_all_of(&self, user: &str) {
         self.open().retain(|_, session| session.user != user);
     }
 
@@ -123,81 +123,87 @@ mod tests {
 
     const BEGIN: Timestamp = Timestamp::from_millis(1_000_000_000);
 
-    fn sessions() -> Sessions {
-        Sessions::new(SessionsConfig {
+    fn sessions() -> Here {
+        Here::new(SessionsConfig {
             idle: Duration::from_secs(100),
             longest: Duration::from_secs(250),
         })
+    }
+
+    fn create(sessions: &Here, user: &str, now: Timestamp) -> String {
+        sessions.create(user, Stamp(7), now)
+    }
+
+    fn load(sessions: &Here, secret: &str, now: Timestamp) -> Option<Loaded> {
+        sessions.load(SecretDigest::of(secret), now)
     }
 
     fn at(seconds: i64) -> Timestamp {
         BEGIN.plus_millis(seconds * 1000)
     }
 
-    #[tokio::test]
-    async fn a_session_ends_when_it_is_idle_and_at_its_longest_in_any_case() {
+    #[test]
+    fn a_session_ends_when_it_is_idle_and_at_its_longest_in_any_case() {
         let sessions = sessions();
-        let idle = sessions.create("alice", at(0)).await;
-        let busy = sessions.create("alice", at(0)).await;
+        let idle = create(&sessions, "alice", at(0));
+        let busy = create(&sessions, "alice", at(0));
         for (second, goes_on) in [(90, true), (180, true), (249, true), (250, false)] {
-            let loaded = sessions.load(&busy, at(second)).await;
+            let loaded = load(&sessions, &busy, at(second));
             assert_eq!(loaded.is_some(), goes_on, "at {second}");
         }
-        assert_eq!(sessions.load(&idle, at(100)).await, None);
-        assert_eq!(sessions.load("", at(0)).await, None);
+        assert_eq!(load(&sessions, &idle, at(100)), None);
+        assert_eq!(load(&sessions, "", at(0)), None);
     }
 
-    #[tokio::test]
-    async fn watching_a_session_does_not_keep_it() {
+    #[test]
+    fn watching_a_session_does_not_keep_it() {
         let sessions = sessions();
-        let secret = sessions.create("alice", at(0)).await;
-        let (key, user) = sessions.load(&secret, at(0)).await.unwrap();
-        assert_eq!(user, "alice");
-        assert!(sessions.goes_on(&key, at(99)).await);
-        assert!(!sessions.goes_on(&key, at(100)).await);
+        let secret = create(&sessions, "alice", at(0));
+        let Loaded { key, user, .. } = load(&sessions, &secret, at(0)).unwrap();
+        assert_eq!((user.as_str(), key.stamp), ("alice", Stamp(7)));
+        assert!(sessions.goes_on(&key, at(99)));
+        assert!(!sessions.goes_on(&key, at(100)));
     }
 
-    #[tokio::test]
-    async fn a_session_that_was_ended_is_over_at_once() {
+    #[test]
+    fn a_session_that_was_ended_is_over_at_once() {
         let sessions = sessions();
         let mut secrets = Vec::new();
         for user in ["alice", "alice", "alice", "bob"] {
-            secrets.push(sessions.create(user, at(0)).await);
+            secrets.push(create(&sessions, user, at(0)));
         }
-        let (key, _) = sessions.load(&secrets[0], at(0)).await.unwrap();
-        sessions.end(&key).await;
-        assert!(!sessions.goes_on(&key, at(0)).await);
-        assert_eq!(sessions.load(&secrets[0], at(0)).await, None);
-        assert!(sessions.load(&secrets[1], at(0)).await.is_some());
-        sessions.end_all_of("alice").await;
-        assert_eq!(sessions.load(&secrets[1], at(0)).await, None);
-        assert!(sessions.load(&secrets[3], at(0)).await.is_some());
+        let Loaded { key, .. } = load(&sessions, &secrets[0], at(0)).unwrap();
+        sessions.end(&key);
+        assert!(!sessions.goes_on(&key, at(0)));
+        assert_eq!(load(&sessions, &secrets[0], at(0)), None);
+        assert!(load(&sessions, &secrets[1], at(0)).is_some());
+        sessions.end_all_of("alice");
+        assert_eq!(load(&sessions, &secrets[1], at(0)), None);
+        assert!(load(&sessions, &secrets[3], at(0)).is_some());
     }
 
-    #[tokio::test]
-    async fn nobody_has_more_than_so_many_and_the_one_unused_for_longest_ends() {
+    #[test]
+    fn nobody_has_more_than_so_many_and_the_one_unused_for_longest_ends() {
         let sessions = sessions();
-        let first = sessions.create("alice", at(0)).await;
-        let second = sessions.create("alice", at(0)).await;
+        let first = create(&sessions, "alice", at(0));
+        let second = create(&sessions, "alice", at(0));
         for n in 2..MOST_OF_ONE {
-            sessions
-                .create("alice", at(i64::try_from(n).unwrap()))
-                .await;
+            create(&sessions, "alice", at(i64::try_from(n).unwrap()));
         }
-        assert!(sessions.load(&first, at(60)).await.is_some());
-        sessions.create("alice", at(61)).await;
-        assert_eq!(sessions.load(&second, at(61)).await, None);
-        assert!(sessions.load(&first, at(61)).await.is_some());
+        assert!(load(&sessions, &first, at(60)).is_some());
+        create(&sessions, "alice", at(61));
+        assert_eq!(load(&sessions, &second, at(61)), None);
+        assert!(load(&sessions, &first, at(61)).is_some());
     }
 
-    #[tokio::test]
-    async fn a_clock_that_jumps_ends_sessions_rather_than_prolong_them() {
+    #[test]
+    fn a_clock_that_jumps_ends_sessions_rather_than_prolong_them() {
         let sessions = sessions();
-        let secret = sessions.create("alice", at(0)).await;
+        let secret = create(&sessions, "alice", at(0));
         // Clocks are corrected by a little all the time.
-        assert!(sessions.load(&secret, at(-30)).await.is_some());
-        assert_eq!(sessions.load(&secret, at(-3600)).await, None);
-        let secret = sessions.create("alice", at(0)).await;
-        assert_eq!(sessions.load(&secret, at(3600)).await, None);
+        assert!(load(&sessions, &secret, at(-30)).is_some());
+        assert_eq!(load(&sessions, &secret, at(-3600)), None);
+        let secret = create(&sessions, "alice", at(0));
+        assert_eq!(load(&sessions, &secret, at(3600)), None);
     }
 }

@@ -1,0 +1,165 @@
+// What happens to a person in the middle of a dialog: signed out, going back, another tab, odd names and owners.
+import { createHash } from 'node:crypto';
+import type { Page } from '@playwright/test';
+import { type Console, expect, isLive, lockPath, open, take, test } from './fixtures';
+
+const password = 'correct horse battery';
+const key = 'lock:invoice:1842';
+
+async function signIn(page: Page) {
+  await page.getByLabel('Name', { exact: true }).fill('otto');
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await isLive(page);
+}
+
+/** Waits until the console's own picture shows this owner: who opens the page before sees the change happen. */
+async function sees(console: Console, token: string) {
+  const print = createHash('sha256').update(token).digest('hex').slice(0, 16);
+  await expect
+    .poll(async () => {
+      const { locks } = await (await fetch(`${console.url}/api/v1/locks`)).json();
+      return locks[0]?.owner?.fingerprint;
+    })
+    .toBe(print);
+}
+
+async function dialogOf(page: Page, console: Console, name: string | Buffer) {
+  await open(page, console, lockPath('orders', name));
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  return page.getByRole('dialog');
+}
+
+test('who is signed out in the middle of a release finds reason and confirmation again', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes, environment: 'production' });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  await page.goto(console.url);
+  await signIn(page);
+  const dialog = await dialogOf(page, console, key);
+  await dialog.getByLabel('Reason').fill('the batch hangs');
+  await dialog.getByLabel("Type the lock's name to confirm").fill(key);
+  await page.context().clearCookies();
+  await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+  const opened = page.context().waitForEvent('page');
+  await dialog.getByRole('link', { name: 'Sign in' }).click();
+  await signIn(await opened);
+  await page.reload();
+  await expect(dialog).toContainText('What you typed before is still here.');
+  await expect(dialog.getByLabel('Reason')).toHaveValue('the batch hangs');
+  await expect(dialog.getByLabel("Type the lock's name to confirm")).toHaveValue(key);
+  await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(dialog).toContainText('Released on its node');
+  expect(await nodes[0].redis.exists(key)).toBe(0);
+  expect(await page.evaluate(() => Object.keys(sessionStorage).length)).toBe(0);
+});
+
+test('after another owner came meanwhile the reason is kept and the confirmation is not', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  const dialog = await dialogOf(page, console, key);
+  await dialog.getByLabel('Reason').fill('the batch hangs');
+  await dialog.getByLabel("Type the lock's name to confirm").fill(key);
+  await page.goto('about:blank');
+  await take(nodes, key, 'y'.repeat(32), 600_000);
+  await sees(console, 'y'.repeat(32));
+  await open(page, console, lockPath('orders', key));
+  await expect(dialog).toContainText('The owner has changed since you typed it');
+  await expect(dialog.getByLabel('Reason')).toHaveValue('the batch hangs');
+  await expect(dialog.getByLabel("Type the lock's name to confirm")).toHaveValue('');
+  await expect(dialog.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
+});
+
+test('the way back closes the dialog, forgets what was typed, and stays on the page', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  await open(page, console);
+  await page.getByRole('link', { name: key }).click();
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill('a test');
+  await page.goBack();
+  await expect(dialog).toBeHidden();
+  await expect(page).toHaveURL(console.url + lockPath('orders', key));
+  await expect(page.getByRole('button', { name: 'Force release…' })).toBeFocused();
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  await expect(dialog.getByLabel('Reason')).toHaveValue('');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await expect(dialog).toBeHidden();
+  await page.goBack();
+  await expect(page).toHaveURL(`${console.url}/`);
+});
+
+test('of two tabs that release the same lock the second one says that it was released', async ({ page, context, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  const mine = await dialogOf(page, console, key);
+  await mine.getByLabel('Reason').fill('a test');
+  const beside = await context.newPage();
+  const theirs = await dialogOf(beside, console, key);
+  await theirs.getByLabel('Reason').fill('the same');
+  await theirs.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(theirs).toContainText('Released on its node');
+  await page.bringToFront();
+  await expect(mine).toContainText(/It was released .* ago, not from this dialog\./);
+  await expect(mine.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
+});
+
+test('a form to acquire is filled again after a new sign-in', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes });
+  await page.goto(`${console.url}/mine`);
+  await signIn(page);
+  await page.getByRole('button', { name: 'Acquire a lock' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Acquire a lock' });
+  await dialog.getByLabel('Lock', { exact: true }).fill('lock:mine');
+  await dialog.getByLabel('Unit').selectOption('minutes');
+  await page.context().clearCookies();
+  await dialog.getByRole('button', { name: 'Acquire', exact: true }).click();
+  const opened = page.context().waitForEvent('page');
+  await dialog.getByRole('link', { name: 'Sign in' }).click();
+  await signIn(await opened);
+  await page.reload();
+  await expect(dialog.getByLabel('Lock', { exact: true })).toHaveValue('lock:mine');
+  await expect(dialog.getByLabel('Unit')).toHaveValue('min');
+  await dialog.getByRole('button', { name: 'Acquire', exact: true }).click();
+  await expect(page.getByRole('article')).toContainText('lock:mine');
+});
+
+const odd: [string, string | Buffer][] = [
+  ['ten thousand characters', `lock:${'x'.repeat(10_000)}:end`],
+  ['text from right to left', 'lock:\u202etxt.exe'],
+  ['emoji', 'lock:🔒👩‍👩‍👧'],
+  ['control characters', 'lock:a\tb\u0007c'],
+  ['markup', 'lock:<img src=x onerror="window.pwned=1">'],
+];
+
+for (const [what, name] of odd) {
+  test(`a name and an owner with ${what} are shown as they are, and released after the owner was compared`, async ({ page, lab }) => {
+    const nodes = await lab.nodes(1);
+    const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
+    // What is long is taken for data, not for an owner.
+    await take(nodes, name, name.length > 500 ? 'token' : name, 600_000);
+    const dialog = await dialogOf(page, console, name);
+    await expect(page.getByText(/^Held by/)).toBeVisible();
+    const right = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(right).toBeLessThanOrEqual(0);
+    await dialog.getByLabel('Reason').fill(`because of ${what} 🔒 <b>`);
+    const byName = dialog.getByLabel("Type the lock's name to confirm");
+    const byOwner = dialog.getByLabel("Type the owner's fingerprint to confirm");
+    await expect(byName.or(byOwner)).toBeVisible();
+    if (await byName.count()) {
+      await byName.fill(String(name));
+    } else {
+      const { owner } = await (await fetch(`${console.url}/api/v1/locks`)).json().then((list) => list.locks[0]);
+      await byOwner.fill(owner.fingerprint);
+    }
+    await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+    await expect(dialog).toContainText('Released on its node');
+    expect(await nodes[0].redis.exists(name)).toBe(0);
+    expect(await page.evaluate('window.pwned')).toBeUndefined();
+  });
+}

@@ -1,0 +1,41 @@
+// A person reads the console in their language: the browser's, or the one that they choose.
+import { expect, open, take, test } from './fixtures';
+
+test('the language is chosen in the settings, keeps the page, and is remembered', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'jobs', nodes });
+  await take(nodes, 'lock:a', 'token', 600_000);
+  await open(page, console, '/?q=lock%3Aa&sort=key');
+  await expect(page.locator('html')).toHaveAttribute('lang', 'en');
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await expect(page.getByRole('button', { name: 'English' })).toHaveAttribute('aria-pressed', 'true');
+  await page.getByRole('button', { name: '简体中文' }).click();
+  await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN');
+  await expect(page).toHaveURL(`${console.url}/?q=lock%3Aa&sort=key`);
+  await expect(page.getByText(/^实时，/)).toBeVisible({ timeout: 30_000 });
+  await page.goto(`${console.url}/nowhere`);
+  await expect(page.getByRole('heading', { name: '此地址没有页面' })).toBeVisible();
+  await expect(page.getByRole('navigation', { name: '页面' })).toContainText('持有者');
+});
+
+test.describe('a browser that wants Chinese', () => {
+  test.use({ locale: 'zh-CN' });
+
+  test('is spoken to in Chinese, before and without any script too', async ({ browser, lab }) => {
+    const nodes = await lab.nodes(1);
+    const user = { name: 'vera', password: 'correct horse battery', role: 'viewer' as const };
+    const console = await lab.consoleFor([user], { name: 'jobs', nodes });
+    const context = await browser.newContext({ javaScriptEnabled: false, locale: 'zh-CN' });
+    const page = await context.newPage();
+    await page.goto(console.url);
+    await expect(page.getByRole('heading', { name: '登录' })).toBeVisible();
+    await page.getByRole('button', { name: '设置' }).click();
+    await page.getByRole('button', { name: 'English' }).click();
+    await expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
+    await page.getByLabel('Name').fill(user.name);
+    await page.getByLabel('Password').fill(user.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByRole('navigation', { name: 'Pages' })).toContainText('Owners');
+    await context.close();
+  });
+});

@@ -1,0 +1,102 @@
+// Somebody goes everywhere by keyboard, and no key does harm.
+import AxeBuilder from '@axe-core/playwright';
+import { expect, isLive, lockPath, open, take, test } from './fixtures';
+
+test('the palette finds pages, groups and locks, remembers where somebody was, and sets the theme', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:invoice:1842', 'token', 600_000);
+  await take(nodes, 'lock:payout', 'token', 600_000);
+  await open(page, console, '/nodes');
+  const palette = page.getByRole('dialog', { name: 'Go to, find, do' });
+  const field = palette.getByRole('combobox');
+  const options = palette.getByRole('option');
+
+  await page.keyboard.press('Control+k');
+  await expect(field).toBeFocused();
+  await expect(options.first()).toHaveAttribute('aria-selected', 'true');
+  await page.keyboard.type('invoice');
+  await expect(options.filter({ hasText: 'lock:invoice:1842' })).toContainText('orders · held · lock');
+  await expect(palette.getByRole('status')).toHaveText('1 result');
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(console.url + lockPath('orders', 'lock:invoice:1842'));
+  await expect(palette).toBeHidden();
+
+  await page.keyboard.press('Control+k');
+  await expect(options.first()).toContainText('lock:invoice:1842');
+  await expect(options.first()).toContainText('lately');
+  await page.keyboard.type('dark');
+  await expect(options).toHaveCount(1);
+  await page.keyboard.press('Enter');
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('orders');
+  await expect(options.filter({ hasText: 'group' })).toBeVisible();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/group=orders|q=group/);
+
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.keyboard.type('acquire');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('dialog', { name: /Acquire/ })).toBeVisible();
+});
+
+test('keys lead from page to page and never act while somebody types or a dialog is open', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:a', 'token', 600_000);
+  await open(page, console);
+  for (const [key, path] of [['n', '/nodes'], ['o', '/owners'], ['w', '/waits'], ['m', '/mine'], ['a', '/audit'], ['l', '/']]) {
+    await page.keyboard.press('g');
+    await page.keyboard.press(key);
+    await expect(page).toHaveURL(console.url + path);
+  }
+  await page.keyboard.press('/');
+  await expect(page.locator('#search')).toBeFocused();
+  await page.keyboard.type('?gn');
+  await expect(page.locator('#search')).toHaveValue('?gn');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await page.locator('#search').fill('');
+  await page.getByRole('main').focus();
+
+  await page.keyboard.press('?');
+  const keys = page.getByRole('dialog', { name: 'Keys' });
+  await expect(keys.getByRole('row', { name: /g n/ })).toContainText('Nodes');
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await expect(page).toHaveURL(/^[^?]*\/(\?.*)?$/);
+  await page.keyboard.press('Escape');
+  await expect(keys).toBeHidden();
+
+  // Every key of the keyboard, one after the other: the lock is still there and no act was asked for.
+  await page.goto(console.url + lockPath('orders', 'lock:a'));
+  await isLive(page);
+  for (const key of [...'abcdefghijklmnopqrstuvwxyz0123456789', 'Delete', 'Backspace', 'x']) {
+    await page.keyboard.press(key);
+    await page.keyboard.press('Escape');
+  }
+  expect(await nodes[0].redis.exists('lock:a')).toBe(1);
+  expect(await fetch(`${console.url}/api/v1/audit`).then((answer) => answer.text())).not.toContain('force');
+});
+
+test('help is a page of the server, with the words, the verdicts and the keys', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await open(page, console);
+  await page.getByRole('contentinfo').getByRole('link', { name: 'Help' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Help' })).toBeVisible();
+  await isLive(page);
+  await expect(page.getByRole('img', { name: 'Decision diagram of the four verdicts' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'What cannot be known' })).toContainText('cannot prove');
+  await expect(page.getByRole('region', { name: 'Keys' }).getByRole('row', { name: /Ctrl K/ })).toBeVisible();
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Nodes' }).click();
+  await expect(page).toHaveURL(`${console.url}/nodes`);
+  await page.goBack();
+  await expect(page.getByRole('heading', { level: 1, name: 'Help' })).toBeVisible();
+  await expect(page.getByRole('region', { name: 'Words' })).toBeVisible();
+});

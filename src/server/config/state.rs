@@ -1,0 +1,172 @@
+//! The `[state]` table: the Redis that several consoles share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::file::{Source, duration};
+use super::node::{NodeTable, read_node};
+use super::{ConfigError, NodeConfig, RedisUrl};
+
+/// What the keys begin with, unless it is said.
+const PREFIX: &str = "lockkeeper:";
+/// The longest prefix, in bytes.
+const LONGEST_PREFIX: usize = 64;
+
+/// Where sessions, back-off, repeated answers and the audit are, for all consoles that name the same Redis.
+#[derive(Clone, Debug)]
+pub struct StateConfig {
+    /// The server: standalone, or the address under which a primary is always found. Never a cluster.
+    pub server: NodeConfig,
+    /// What all of its keys begin with; consoles with the same one share.
+    pub prefix: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+}
+
+impl StateConfig {
+    /// The state is on this server.
+    pub fn at(url: RedisUrl) -> Self {
+        Self {
+            server: NodeConfig::new("state", url),
+            prefix: PREFIX.to_owned(),
+            timeout: Duration::from_secs(1),
+        }
+    }
+
+    /// The pattern that its keys match, for those who look for locks.
+    pub fn pattern(&self) -> String {
+        let mut pattern = String::new();
+        for letter in self.prefix.chars() {
+            if matches!(letter, '*' | '?' | '[' | ']' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(letter);
+        }
+        pattern + "*"
+    }
+}
+
+/// The table as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    url: Spanned<String>,
+    password_file: Option<Spanned<PathBuf>>,
+    ca_file: Option<Spanned<PathBuf>>,
+    certificate_file: Option<Spanned<PathBuf>>,
+    key_file: Option<Spanned<PathBuf>>,
+    prefix: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+}
+
+/// Reads the table; without one, nothing is shared.
+pub(super) fn read(
+    source: &Source<'_>,
+    table: Option<&Table>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<StateConfig>, ConfigError> {
+    let Some(table) = table else { return Ok(None) };
+    let node = NodeTable::of_server(
+        &table.url,
+        [
+            &table.password_file,
+            &table.ca_file,
+            &table.certificate_file,
+            &table.key_file,
+        ],
+    );
+    let server = NodeConfig {
+        name: "state".to_owned(),
+        ..read_node(source, &node, 0, environment)?
+    };
+    let prefix = match &table.prefix {
+        Some(prefix) => {
+            let text = prefix.get_ref();
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+            if text.is_empty() || text.len() > LONGEST_PREFIX || !is_plain {
+                return Err(source.error(
+                    prefix,
+                    "`prefix` has 1 to 64 visible ASCII characters, like \"lockkeeper:\"",
+                ));
+            }
+            text.clone()
+        }
+        None => PREFIX.to_owned(),
+    };
+    Ok(Some(StateConfig {
+        server,
+        prefix,
+        timeout: duration(source, table.timeout.as_ref(), Duration::from_secs(1))?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+    use crate::domain::glob;
+
+    const GROUP: &str = "[[group]]\nname = \"a\"\nnode = [{ url = \"redis://h:1\" }]\n";
+
+    fn read(table: &str) -> Result<super::super::Config, String> {
+        parse("l.toml", &format!("{GROUP}{table}"), &|_| {
+            Some("secret".into())
+        })
+        .map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn without_the_table_nothing_is_shared() {
+        assert!(read("").unwrap().state.is_none());
+    }
+
+    #[test]
+    fn it_is_read_as_a_node_is_and_its_keys_are_no_locks() {
+        let config =
+            read("[state]\nurl = \"redis://:${PASSWORD}@s:6380/2\"\nprefix = \"my[lock]:\"")
+                .unwrap();
+        let state = config.state.unwrap();
+        let info = state.server.connection().unwrap();
+        assert_eq!(info.redis_settings().password(), Some("secret"));
+        assert_eq!(state.server.url.database(), 2);
+        assert_eq!(state.timeout, Duration::from_secs(1));
+        let ignored = &config.groups[0].ignore;
+        assert!(glob::any_matches(ignored, b"my[lock]:session:x"));
+        assert!(!glob::any_matches(ignored, b"myl:session:x"));
+        assert!(!format!("{state:?}").contains("secret"));
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        for (table, says) in [
+            ("[state]", "l.toml:4:1: missing field `url`"),
+            (
+                "[state]\nurl = \"http://h\"",
+                "l.toml:5:7: \"http://\" is not Redis",
+            ),
+            (
+                "[state]\nurl = \"redis://h:1\"\nprefix = \"\"",
+                "l.toml:6:10: `prefix` has 1 to 64",
+            ),
+            (
+                "[state]\nurl = \"redis://h:1\"\nca_file = \"/none\"",
+                "l.toml:6:11: certificates are for TLS",
+            ),
+            (
+                "[state]\nurl = \"redis://h:1\"\ntimeout = \"0s\"",
+                "l.toml:6:11: this span of time",
+            ),
+            (
+                "[state]\nurl = \"redis://h:1\"\nshare = true",
+                "l.toml:6:1: unknown field `share`",
+            ),
+            ("[audit]\nto = \"state\"", "l.toml:5:6: there is no [state]"),
+        ] {
+            let error = read(table).unwrap_err();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Requests as no browser would send them: any bytes as path, query, cookie, id of an event, and as no HTTP at all.
+
+use std::time::Duration;
+
+use lockkeeper::domain::Rights;
+use lockkeeper::domain::role::Role;
+use lockkeeper::server::clock::Clock;
+use lockkeeper::server::config::AccessConfig;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::access::{console_with, token, user};
+use crate::api::group;
+use crate::support::PATIENCE;
+use crate::support::redis_nodes::RedisNodes;
+
+/// Bytes, mostly such as HTTP lets through.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        3 => "[!-~]{0,40}".prop_map(String::into_bytes),
+        2 => "(%[0-9a-fA-F]{2}|[a-z:/.?&=;,-]){0,40}".prop_map(String::into_bytes),
+        1 => proptest::collection::vec(128_u8..=255, 0..20),
+        1 => proptest::collection::vec(any::<u8>(), 0..60),
+    ]
+}
+
+fn any_path() -> impl Strategy<Value = Vec<u8>> {
+    let beginnings = [
+        "/",
+        "/api/v1/locks",
+        "/api/v1/locks?",
+        "/api/v1/locks?q=",
+        "/api/v1/locks?cursor=",
+        "/api/v1/groups/",
+        "/api/v1/groups/orders/locks/",
+        "/api/v1/groups/orders/locks/lock%3Aa/acquire",
+        "/api/v1/groups/orders/findings",
+        "/api/v1/events?since=",
+        "/api/v1/events?also=",
+        "/api/v1/audit?from=",
+        "/api/v1/audit?cursor=",
+        "/api/v1/audit/export?as=csv&q=",
+        "/api/v1/owners?by=",
+        "/groups/orders/locks/",
+        "/?q=",
+        "/audit?",
+        "/owners?",
+        "/sign-in?next=",
+        "/pkg/",
+        "/pkg/../",
+        "/_fn/",
+        "/api/docs/",
+        "/api/openapi.json",
+        "/metrics?",
+        "/healthz",
+    ];
+    (proptest::sample::select(beginnings.to_vec()), any_bytes())
+        .prop_map(|(beginning, rest)| [beginning.as_bytes(), &rest].concat())
+}
+
+/// A whole request as it goes over the wire.
+fn any_request(secret: String) -> impl Strategy<Value = Vec<u8>> {
+    let method = prop_oneof![8 => Just("GET"), 3 => Just("POST"), 1 => proptest::sample::select(vec!["HEAD", "PUT", "OPTIONS", "TRACE", "get", "\0"])];
+    let header = proptest::sample::select(vec![
+        "cookie: lockkeeper=",
+        "cookie: ",
+        "last-event-id: ",
+        "authorization: Bearer ",
+        "authorization: ",
+        "idempotency-key: ",
+        "x-request-id: ",
+        "x-forwarded-for: ",
+        "x-forwarded-proto: ",
+        "forwarded: ",
+        "accept-encoding: ",
+        "accept-language: ",
+        "sec-fetch-site: ",
+        "origin: ",
+        "if-none-match: ",
+        "content-length: ",
+        "transfer-encoding: ",
+        "content-type: ",
+        "host: ",
+        "expect: ",
+        "range: ",
+    ]);
+    let headers = proptest::collection::vec((header, any_bytes()), 0..5);
+    let body = prop_oneof![
+        Just(Vec::new()),
+        Just(br#"{"ttl_ms": 1000}"#.to_vec()),
+        any_bytes(),
+    ];
+    let signed = (method, any_path(), headers, body, any::<bool>()).prop_map(
+        move |(method, path, headers, body, comes_in)| {
+            let mut request = [
+                method.as_bytes(),
+                b" ",
+                &path,
+                b" HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n",
+            ]
+            .concat();
+            if comes_in {
+                request.extend_from_slice(format!("authorization: Bearer {secret}\r\n").as_bytes());
+            }
+            for (name, value) in headers {
+                request.extend_from_slice(name.as_bytes());
+                request.extend_from_slice(&value);
+                request.extend_from_slice(b"\r\n");
+            }
+            request.extend_from_slice(
+                format!(
+                    "content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                )
+                .as_bytes(),
+            );
+            request.extend_from_slice(&body);
+            request
+        },
+    );
+    prop_oneof![12 => signed, 1 => any_bytes()]
+}
+
+#[tokio::test]
+async fn whatever_comes_in_over_http_nothing_breaks() {
+    let nodes = RedisNodes::start(1).await;
+    nodes.set(0, b"lock:a", b"owner-a", Some(600_000)).await;
+    let (secret, config) = token("script", Rights::everywhere(Role::Admin));
+    let access = AccessConfig {
+        users: vec![user("alice", Rights::everywhere(Role::Admin))],
+        tokens: vec![config],
+        ..AccessConfig::default()
+    };
+    let console = console_with(vec![group("orders", &nodes)], access, Clock::real()).await;
+    let requests = any_request(secret);
+    let mut runner = TestRunner::default();
+    for _ in 0..super::cases(600) {
+        let request = requests.new_tree(&mut runner).unwrap().current();
+        let mut stream = TcpStream::connect(console.address).await.unwrap();
+        // It may have been answered and hung up on before all was sent.
+        let _ = stream.write_all(&request).await;
+        let _ = stream.shutdown().await;
+        let mut answer = vec![0; 16 * 1024];
+        let mut read = 0;
+        // The head is enough: a stream of events has no end.
+        let reading = async {
+            while read < 13
+                && let Ok(n @ 1..) = stream.read(&mut answer[read..]).await
+            {
+                read += n;
+            }
+        };
+        timeout(PATIENCE, reading)
+            .await
+            .expect("an answer, or an end");
+        let status = std::str::from_utf8(answer.get(9..12).unwrap_or_default()).unwrap_or_default();
+        assert!(
+            read == 0 || !status.starts_with('5'),
+            "{}\n{}",
+            request.escape_ascii(),
+            String::from_utf8_lossy(&answer[..read])
+        );
+    }
+    assert_eq!(console.person().get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_sends_half_a_request_again_and_again_is_let_go() {
+    use crate::support::console::TestConsole;
+    use lockkeeper::server::config::LimitsConfig;
+
+    let nodes = RedisNodes::start(1).await;
+    let limits = LimitsConfig {
+        read_timeout: Duration::from_millis(500),
+        ..LimitsConfig::default()
+    };
+    let console =
+        TestConsole::start_within(vec![group("orders", &nodes)], limits, Clock::real()).await;
+    let mut slow = Vec::new();
+    for n in 0..300 {
+        let mut stream = TcpStream::connect(console.address).await.unwrap();
+        let half: &[u8] = match n % 3 {
+            0 => b"GET /api/v1/locks HTTP/1.1\r\nhost: localhost\r\nx-one: ",
+            1 => b"",
+            _ => b"POST /api/v1/groups/orders/locks/a/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{",
+        };
+        stream.write_all(half).await.unwrap();
+        slow.push(stream);
+    }
+    assert_eq!(console.person().get("/api/v1/locks").await.status, 200);
+    for mut stream in slow {
+        let mut answer = Vec::new();
+        let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        assert!(ended.is_ok(), "it was never hung up on");
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What became of each lock in words, and all of it as a file.
+
+use super::run::{Fate, Line};
+use crate::domain::{ActOutcome, Fault, Lock, NodeAct};
+use crate::ui::format;
+use crate::ui::kit::Tone;
+use crate::ui::words::bulk as words;
+use crate::ui::words::faults::sentence;
+
+/// What becomes of a lock, given how it stands on the board by now.
+pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
+    let shows = |lock: &&Lock| {
+        let mut owners = lock.owners.iter();
+        owners.any(|owner| owner.fingerprint == line.picked.fingerprint)
+    };
+    match &line.fate {
+        Fate::Waiting => (words::waiting().to_owned(), Tone::Plain),
+        Fate::Would(_) if lock.is_some_and(|lock| !shows(&lock)) => {
+            (words::owner_changed_since().to_owned(), Tone::Warn)
+        }
+        Fate::Would(acts) => match line.harm {
+            Some(harm) => (words::harm(harm), Tone::Alarm),
+            None => (words::would(on(acts), acts.len()), Tone::Plain),
+        },
+        Fate::Doing => (words::doing().to_owned(), Tone::Plain),
+        Fate::Released(released) => {
+            let at = released.at;
+            match lock
+                .filter(|lock| lock.observed_at > at)
+                .filter(shows)
+                .map(Lock::nodes_held)
+            {
+                Some(nodes) => (words::still_held(nodes), Tone::Warn),
+                None => {
+                    let (on, of) = (on(&released.nodes), released.nodes.len());
+                    (words::released(on, of), Tone::Good)
+                }
+            }
+        }
+        Fate::LeftAlone(fault @ (Fault::Unanswered { .. } | Fault::Internal { .. })) => {
+            (words::unanswered(&sentence(fault)), Tone::Alarm)
+        }
+        Fate::LeftAlone(fault) => {
+            let owner = match fault {
+                Fault::OwnerChanged {
+                    owner: Some(owner), ..
+                } => format!(" ({})", format::visible(&owner.name())),
+                _ => String::new(),
+            };
+            let why = format!("{}{owner}", sentence(fault));
+            (words::left_alone(&why), Tone::Warn)
+        }
+        Fate::NotTried => (words::not_tried().to_owned(), Tone::Unsure),
+    }
+}
+
+fn on(acts: &[NodeAct]) -> usize {
+    let is_done = |act: &&NodeAct| match act.outcome {
+        ActOutcome::Released | ActOutcome::Releasable | ActOutcome::Holds { .. } => true,
+        ActOutcome::Acquired
+        | ActOutcome::Extended
+        | ActOutcome::NotHeld
+        | ActOutcome::OtherOwner { .. }
+        | ActOutcome::AnotherHold
+        | ActOutcome::Pending
+        | ActOutcome::Failed { .. } => false,
+    };
+    acts.iter().filter(is_done).count()
+}
+
+/// All of it, a line each, for a spreadsheet.
+pub(super) fn csv(lines: &[Line]) -> String {
+    let mut text = "group,lock,fingerprint,owner,outcome\r\n".to_owned();
+    for line in lines {
+        let cells = [
+            line.picked.id.group.as_str(),
+            &line.picked.id.key.text(),
+            line.picked.fingerprint.as_str(),
+            &line.owner,
+            &told(line, None).0,
+        ]
+        .map(cell);
+        text.push_str(&cells.join(","));
+        text.push_str("\r\n");
+    }
+    text
+}
+
+/// One cell. What a spreadsheet would take for a formula begins with a quote: names of locks are anybody's.
+fn cell(text: &str) -> String {
+    let text = format::visible(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let quote = if is_formula { "'" } else { "" };
+    format!("\"{quote}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::testing::{NOW, lock, owner};
+    use crate::domain::{Picked, Released, SeenHold};
+
+    fn line(fate: Fate) -> Line {
+        Line {
+            picked: Picked {
+                id: lock(&[1], NOW, NOW).id,
+                fingerprint: owner(1).fingerprint,
+                seen: SeenHold::default(),
+            },
+            owner: "api-1".into(),
+            harm: None,
+            is_grave: false,
+            fate,
+        }
+    }
+
+    fn on_node(outcome: ActOutcome) -> NodeAct {
+        NodeAct {
+            node: "a".into(),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn each_end_is_told_as_it_was() {
+        let released = || Released {
+            nodes: vec![
+                on_node(ActOutcome::Released),
+                on_node(ActOutcome::NotHeld),
+                on_node(ActOutcome::Released),
+            ],
+            at: NOW,
+            holds: None,
+            seen_after: None,
+        };
+        let changed = Fault::OwnerChanged {
+            owner: Some(owner(5)),
+            nodes: Vec::new(),
+        };
+        for (fate, words) in [
+            (
+                Fate::Would(vec![on_node(ActOutcome::Releasable)]),
+                "would be released",
+            ),
+            (
+                Fate::Released(Box::new(released())),
+                "released on 2 of 3 nodes",
+            ),
+            (
+                Fate::LeftAlone(changed),
+                "left alone: The owner is not the one you saw; nothing was touched. (api-5)",
+            ),
+            (Fate::NotTried, "not tried"),
+        ] {
+            assert_eq!(told(&line(fate), None).0, words);
+        }
+    }
+
+    #[test]
+    fn a_new_owner_and_an_old_one_that_is_back_are_seen_under_the_open_dialog() {
+        let would = line(Fate::Would(vec![on_node(ActOutcome::Releasable)]));
+        let taken = lock(&[5], NOW, NOW);
+        assert!(
+            told(&would, Some(&taken))
+                .0
+                .starts_with("the owner changed")
+        );
+        assert_eq!(told(&would, Some(&lock(&[1], NOW, NOW))).1, Tone::Plain);
+
+        let released = line(Fate::Released(Box::new(Released {
+            nodes: vec![on_node(ActOutcome::Released)],
+            at: NOW,
+            holds: None,
+            seen_after: None,
+        })));
+        let back = lock(&[1], NOW.plus_millis(5), NOW.plus_millis(5));
+        assert_eq!(told(&released, Some(&back)).1, Tone::Warn);
+        assert_eq!(told(&released, Some(&lock(&[1], NOW, NOW))).1, Tone::Good);
+    }
+
+    #[test]
+    fn no_name_of_a_lock_is_a_formula_or_ends_its_cell() {
+        assert_eq!(cell("=1+1"), "\"'=1+1\"");
+        assert_eq!(cell("a\",\"b"), "\"a\"\",\"\"b\"");
+        assert_eq!(cell("a\r\nb"), "\"a\\r\\nb\"");
+    }
+}

@@ -1,0 +1,238 @@
+//! `/help`: words, verdicts, searching, keys, and what cannot be known.
+//!
+//! Nothing in it moves, so only the server has its text: in the program that browsers download first it would weigh more than a
+//! page of the console.
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use crate::ui::components::keys_dialog::KeysTable;
+use crate::ui::components::loaded::OnBoard;
+use crate::ui::components::verdict_diagram::VerdictDiagram;
+use crate::ui::words::{frame, help, palette};
+
+/// The page of help.
+#[component]
+pub fn HelpPage() -> impl IntoView {
+    let node = NodeRef::<html::Div>::new();
+    // Whoever comes here by the browser's own back button came without a page from the server.
+    Effect::new(move || {
+        if node
+            .get()
+            .is_some_and(|node| node.child_element_count() == 0)
+        {
+            // Fails only where there is no page to load again.
+            let _infallible = window().location().reload();
+        }
+    });
+    view! {
+        <Title text=format!("{} · Lockkeeper", frame::help()) />
+        <div node_ref=node inner_html=contents()></div>
+        // Whoever is here is told all the same whether the console is live.
+        <OnBoard>""</OnBoard>
+    }
+}
+
+/// What the server writes and the browser keeps.
+fn contents() -> String {
+    if cfg!(target_arch = "wasm32") {
+        String::new()
+    } else {
+        view! { <Contents /> }.to_html()
+    }
+}
+
+#[component]
+fn Contents() -> impl IntoView {
+    let sections = [
+        ("words", help::words()),
+        ("verdicts", help::verdicts()),
+        ("flags", help::flags()),
+        ("search", help::search()),
+        ("keys", palette::keys()),
+        ("limits", help::limits()),
+        ("more", help::more()),
+    ];
+    let links = sections.map(|(id, words)| {
+        view! {
+            <li>
+                <a href=format!("#{id}") rel="external" class="text-accent underline underline-offset-2">
+                    {words}
+                </a>
+            </li>
+        }
+        .into_any()
+    });
+    view! {
+        <div class="mx-auto flex max-w-4xl flex-col gap-8">
+            <header class="flex flex-col gap-2">
+                <h1 class="text-xl font-semibold">{frame::help()}</h1>
+                <p class="text-muted">{help::intro()}</p>
+                <nav aria-label=help::contents()>
+                    <ul class="flex flex-wrap gap-x-4 gap-y-1">{links.collect_view()}</ul>
+                </nav>
+            </header>
+            <Section id="words" words=help::words()>
+                {terms(words())}
+            </Section>
+            <Section id="verdicts" words=help::verdicts()>
+                <p>{help::verdicts_intro()}</p>
+                <div class="grid items-start gap-6 md:grid-cols-[22rem_1fr]">
+                    <VerdictDiagram />
+                    {terms(verdicts())}
+                </div>
+            </Section>
+            <Section id="flags" words=help::flags()>
+                {terms(flags())}
+            </Section>
+            <Section id="search" words=help::search()>
+                <p>{help::search_intro()}</p>
+                {searches()}
+            </Section>
+            <Section id="keys" words=palette::keys()>
+                <KeysTable />
+                <p class="text-muted">{palette::no_key_destroys()}</p>
+            </Section>
+            <Section id="limits" words=help::limits()>
+                <ul class="flex list-disc flex-col gap-1.5 ps-5">
+                    {limits().map(|limit| view! { <li>{limit}</li> }.into_any()).collect_view()}
+                </ul>
+            </Section>
+            <Section id="more" words=help::more()>
+                <ul class="flex list-disc flex-col gap-1.5 ps-5">
+                    {addresses()
+                        .map(|(path, words)| {
+                            view! {
+                                <li>
+                                    <a href=path rel="external" class="text-accent underline underline-offset-2">
+                                        {words}
+                                    </a>
+                                </li>
+                            }.into_any()
+                        })
+                        .collect_view()}
+                    <li>{help::terminal()}" "<code>"lockkeeper --help"</code></li>
+                </ul>
+            </Section>
+        </div>
+    }
+}
+
+#[component]
+fn Section(id: &'static str, words: &'static str, children: Children) -> impl IntoView {
+    view! {
+        <section id=id aria-labelledby=format!("{id}-title") class="flex flex-col gap-3">
+            <h2 id=format!("{id}-title") class="text-lg font-semibold">
+                {words}
+            </h2>
+            {children()}
+        </section>
+    }
+}
+
+fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> AnyView {
+    let row = |(term, meaning)| {
+        view! {
+            <div class="grid gap-x-4 border-b border-line py-1.5 sm:grid-cols-[9rem_1fr]">
+                <dt class="font-medium">{term}</dt>
+                <dd>{meaning}</dd>
+            </div>
+        }
+        .into_any()
+    };
+    view! { <dl>{terms.map(row).collect_view()}</dl> }.into_any()
+}
+
+fn searches() -> impl IntoView {
+    let row = |(write, means)| {
+        view! {
+            <tr class="border-b border-line">
+                <td class="py-1.5 pe-4">
+                    <code class="wrap-anywhere">{write}</code>
+                </td>
+                <td class="py-1.5">{means}</td>
+            </tr>
+        }
+        .into_any()
+    };
+    let rows = [
+        ("group:orders", help::of_group()),
+        ("verdict:held", help::of_verdict()),
+        ("flag:no-expiry", help::of_flag()),
+        ("format:redisson", help::of_format()),
+        ("owner:web-3", help::of_owner()),
+        ("key:lock:invoice:*", help::of_key()),
+        ("node:a", help::of_node()),
+        ("held>10m", help::of_held()),
+        ("lease<5s", help::of_lease()),
+        ("-group:orders", help::of_minus()),
+    ];
+    view! {
+        <table>
+            <thead class="text-start text-muted">
+                <tr class="border-b border-line">
+                    <th scope="col" class="py-1.5 pe-4 text-start font-medium">{help::search_write()}</th>
+                    <th scope="col" class="py-1.5 text-start font-medium">{help::search_means()}</th>
+                </tr>
+            </thead>
+            <tbody>{rows.map(row).collect_view()}</tbody>
+        </table>
+    }
+}
+
+fn words() -> [(&'static str, &'static str); 11] {
+    [
+        (help::group(), help::group_is()),
+        (help::node(), help::node_is()),
+        (help::lock(), help::lock_is()),
+        (help::owner(), help::owner_is()),
+        (help::fingerprint(), help::fingerprint_is()),
+        (help::token(), help::token_is()),
+        (help::lease(), help::lease_is()),
+        (help::quorum(), help::quorum_is()),
+        (help::renewal(), help::renewal_is()),
+        (help::evidence(), help::evidence_is()),
+        (help::force_release(), help::force_release_is()),
+    ]
+}
+
+fn verdicts() -> [(&'static str, &'static str); 4] {
+    [
+        (help::held(), help::held_is()),
+        (help::split(), help::split_is()),
+        (help::unknown(), help::unknown_is()),
+        (help::partial(), help::partial_is()),
+    ]
+}
+
+fn flags() -> [(&'static str, &'static str); 7] {
+    [
+        (help::no_expiry(), help::no_expiry_is()),
+        (help::at_risk(), help::at_risk_is()),
+        (help::overdue(), help::overdue_is()),
+        (help::endless(), help::endless_is()),
+        (help::contended(), help::contended_is()),
+        (help::fragment(), help::fragment_is()),
+        (help::restart_hazard(), help::restart_hazard_is()),
+    ]
+}
+
+fn limits() -> [&'static str; 6] {
+    [
+        help::limit_free(),
+        help::limit_process(),
+        help::limit_contention(),
+        help::limit_since(),
+        help::limit_clock(),
+        help::limit_between(),
+    ]
+}
+
+fn addresses() -> [(&'static str, &'static str); 3] {
+    [
+        (crate::ui::paths::API_DOCS, help::api_docs()),
+        ("/api/openapi.json", help::api_document()),
+        ("/metrics", help::metrics()),
+    ]
+}

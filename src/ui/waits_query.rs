@@ -1,0 +1,134 @@
+//! Which waits their page shows, as its URL says it.
+
+use crate::domain::{LockId, WaitedFor, Waits, WaitsIn};
+
+use super::paths;
+
+/// Which chains are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    #[default]
+    Everything,
+    /// Those with a circle.
+    Deadlocks,
+    /// Those in which somebody stands in a queue on the nodes.
+    Queues,
+    /// Those in which somebody waits through this console.
+    Console,
+}
+
+impl Which {
+    /// Every choice, in the order of the filter.
+    pub const ALL: [Self; 4] = [
+        Self::Everything,
+        Self::Deadlocks,
+        Self::Queues,
+        Self::Console,
+    ];
+
+    /// The word in the URL.
+    fn slug(self) -> &'static str {
+        match self {
+            Self::Everything => "all",
+            Self::Deadlocks => "deadlocks",
+            Self::Queues => "queues",
+            Self::Console => "console",
+        }
+    }
+}
+
+/// The state of the page, all of it from the URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaitsQuery {
+    /// What is in the name of a lock, an owner or a waiter.
+    pub text: String,
+    /// Only this group.
+    pub group: Option<String>,
+    /// Which chains.
+    pub which: Which,
+}
+
+impl WaitsQuery {
+    /// Reads the query of a URL.
+    pub fn parse(search: &str) -> Self {
+        let text = |name| paths::value(search, name).map(|value| value.text().into_owned());
+        let which = text("only").and_then(|slug| {
+            let mut all = Which::ALL.into_iter();
+            all.find(|which| which.slug() == slug)
+        });
+        Self {
+            text: text("q").unwrap_or_default().replace('+', " "),
+            group: text("group").filter(|group| !group.is_empty()),
+            which: which.unwrap_or_default(),
+        }
+    }
+
+    /// What the URL says beside the search.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let group = self.group.clone().map(|group| ("group", group));
+        let which =
+            (self.which != Which::Everything).then(|| ("only", self.which.slug().to_owned()));
+        group.into_iter().chain(which).collect()
+    }
+
+    /// The page that shows this.
+    pub fn path(&self) -> String {
+        let text = (!self.text.is_empty()).then(|| ("q", self.text.clone()));
+        let fields = text.into_iter().chain(self.fields());
+        let fields: Vec<String> = fields
+            .map(|(name, value)| format!("{name}={}", paths::segment(&value)))
+            .collect();
+        match fields.is_empty() {
+            true => paths::WAITS.to_owned(),
+            false => format!("{}?{}", paths::WAITS, fields.join("&")),
+        }
+    }
+
+    /// The part of the picture that is shown.
+    pub fn narrow(&self, waits: &Waits) -> Waits {
+        let mut narrowed = waits.narrowed(self.group.as_deref(), self.text.trim());
+        if self.which != Which::Everything {
+            let chains = narrowed
+                .roots()
+                .into_iter()
+                .map(|root| narrowed.chain(root));
+            let kept: Vec<LockId> = chains
+                .filter(|chain| chain.iter().any(|lock| self.is_wanted(lock)))
+                .flatten()
+                .map(|lock| lock.lock.clone())
+                .collect();
+            narrowed.locks.retain(|lock| kept.contains(&lock.lock));
+        }
+        narrowed
+    }
+
+    fn is_wanted(&self, lock: &WaitedFor) -> bool {
+        let waits_in = |place| lock.waiters.iter().any(|waiter| waiter.waits_in == place);
+        match self.which {
+            Which::Everything => true,
+            Which::Deadlocks => lock.deadlock,
+            Which::Queues => waits_in(WaitsIn::RedissonQueue),
+            Which::Console => waits_in(WaitsIn::Console),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_survives_the_address_bar() {
+        for which in Which::ALL {
+            let query = WaitsQuery {
+                text: "thread 1&x".to_owned(),
+                group: Some("orders é".to_owned()),
+                which,
+            };
+            let path = query.path();
+            assert_eq!(WaitsQuery::parse(path.split_once('?').unwrap().1), query);
+        }
+        assert_eq!(WaitsQuery::parse("only=nonsense&group=").path(), "/waits");
+    }
+}

@@ -1,0 +1,51 @@
+//! The page of the audit: who did what to which lock, why, and how it ended.
+
+words! {
+    title: "Audit", "审计";
+    heading: "Who did what", "谁做了什么";
+    find: "Lock, owner, reason, request or name", "锁、持有者、原因、请求或人名";
+    act: "Act", "操作";
+    every_act: "Every act", "所有操作";
+    end: "End", "结果";
+    every_end: "Every end", "所有结果";
+    group: "Group", "组";
+    all_groups: "All groups", "所有组";
+    who: "Who", "谁";
+    from_utc: "From (UTC)", "从（UTC）";
+    until_utc: "Until (UTC)", "到（UTC）";
+    only_of: "Only of the lock ", "仅限这把锁：";
+    show: "Show", "显示";
+    everything: "Everything", "全部";
+    caption: "Acts, the latest first", "操作，最近的在前";
+    time: "Time (UTC)", "时间（UTC）";
+    lock: "Lock", "锁";
+    why: "Why", "原因";
+    more: "More", "更多";
+    owner(fingerprint: &str): "owner {fingerprint}", "持有者 {fingerprint}";
+    request: "request ", "请求 ";
+    it_took(span: String): "It took {span}.", "用时 {span}。";
+    afterwards: "What was found afterwards", "事后所见";
+    each_node: "What happened on each node", "每个节点上发生了什么";
+    node: "Node", "节点";
+    before: "Before", "之前";
+    after: "After", "之后";
+    held_by(who: &str): "held by {who}", "由 {who} 持有";
+    still(who: &str): "still held by {who}", "仍由 {who} 持有";
+    renewed(who: &str): "held by {who}, renewed", "由 {who} 持有，已续租";
+    not_there: "not there", "不在";
+    gone: "gone", "已不在";
+    not_known: "not known", "不清楚";
+    not_known_why(reason: &str): "not known ({reason})", "不清楚（{reason}）";
+    no_answer_yet: "had not answered yet", "当时还没有应答";
+    untouched: "not touched", "没有动";
+    nothing: "Nothing was done that fits", "没有符合的操作";
+    what_is_written: "Acts through this console, its API and its command line are written down here, and those that were refused. What other programs do to locks is not.", "通过本控制台、其 API 和命令行的操作，以及被拒绝的操作，都记在这里。其他程序对锁做的事不在内。";
+    no_time: "There was no time to search all of it: go on with the older ones.", "时间不够，没有全部搜完：请继续看更早的。";
+    latest: "The latest", "最近的";
+    older: "Older", "更早的";
+    read_at(at: String): "Read at {at}.", "读取于 {at}。";
+    as_sheet: "Export as a sheet (CSV)", "导出为表格（CSV）";
+    as_lines: "Export as JSON lines", "导出为 JSON 行";
+    chain(first: u64, last: u64): "Lines {first} to {last} of a chain in which each carries the hash of the one before. Nothing here says that none was changed; this does: ", "第 {first} 至 {last} 行。它们是一条链，每行带有前一行的哈希。此处不保证没有被改动；这个命令可以校验：";
+    no_label: "an owner that was not told", "未告知的持有者";
+}

@@ -1,0 +1,192 @@
+//! What went wrong, and what a person in front of a page can do about it. English is what the domain says; the details that
+//! nodes, systems and the server's log speak of stay as they were said.
+
+use crate::domain::{Fault, Verb, WhyNot};
+use crate::ui::format;
+
+use super::verdicts;
+use super::{Language, language};
+
+words! {
+    try_again: "Try again", "重试";
+    held_by: "Held by ", "持有者 ";
+    for_another(span: &str): ", for another {span}", "，还剩 {span}";
+    without_an_end: ", without an end of its own", "，自身没有期限";
+}
+
+/// A fault as a sentence with a capital and a full stop.
+pub fn sentence(fault: &Fault) -> String {
+    let text = match language() {
+        Language::English => format::capital(&fault.to_string()),
+        Language::Chinese => chinese(fault),
+    };
+    match text.chars().last() {
+        Some('.' | '。' | '！' | '？') => text,
+        _ if language() == Language::Chinese => format!("{text}。"),
+        _ => format!("{text}."),
+    }
+}
+
+fn chinese(fault: &Fault) -> String {
+    match fault {
+        Fault::BadRequest { detail } => format!("请求无法读取：{detail}"),
+        Fault::Impossible { field, detail } => format!("{field}：{detail}"),
+        Fault::ConfirmRequired { .. } => "请输入这把锁的名称以确认".to_owned(),
+        Fault::PossibleLock { .. } => {
+            "这个键只是可能是锁：它可以是任何东西，所以不从这里释放".to_owned()
+        }
+        Fault::NotReleasable { .. } => "这种格式的锁没有办法替持有者释放".to_owned(),
+        Fault::SignInRequired { .. } => "需要先登录".to_owned(),
+        Fault::Forbidden { why } => format!("没有权限：{why}"),
+        Fault::UnknownGroup { group } => format!("配置里没有“{}”这个组", format::visible(group)),
+        Fault::NotObserved { .. } => "应答的节点上都没有观察到这把锁".to_owned(),
+        Fault::Unreachable {
+            reached,
+            asked,
+            quorum,
+            ..
+        } => format!("{asked} 个节点中只能询问 {reached} 个，要判断需要 {quorum} 个"),
+        Fault::Held { .. } => "这把锁由别人持有".to_owned(),
+        Fault::NoQuorum {
+            reached, quorum, ..
+        } => format!("参与的节点太少：{reached} 个应答，需要 {quorum} 个"),
+        Fault::NotHeld { .. } => "这把锁没有被持有".to_owned(),
+        Fault::NotOwner { .. } => "这把锁由别人持有；什么都没有动".to_owned(),
+        Fault::OwnerChanged { .. } => "持有者已不是你看到的那个；什么都没有动".to_owned(),
+        Fault::HoldChanged { .. } => {
+            "持有者还是你看到的那个，但它之后又续租、重入或重新获取了锁；什么都没有动".to_owned()
+        }
+        Fault::WrongType { detail, .. } => format!("这个键里的内容不是这种格式的锁：{detail}"),
+        Fault::AuditUnavailable { detail } => {
+            format!("没有审计就不操作，而审计无法写入：{detail}")
+        }
+        Fault::StateUnavailable { detail } => format!("几个控制台共享的状态无法访问：{detail}"),
+        Fault::TooMany { .. } => "一次太多了，超出本控制台的上限".to_owned(),
+        Fault::Unanswered { detail } => format!("控制台没有应答：{detail}"),
+        Fault::Internal { detail } => format!("这边出了问题：{detail}"),
+    }
+}
+
+/// What a person in front of a page can do; what scripts are told speaks of fields and URLs.
+pub fn advice(fault: &Fault) -> &'static str {
+    let (english, chinese) = match fault {
+        Fault::Held { .. } => (
+            "Nothing was changed. Wait for its lease to end, or look at who holds it.",
+            "什么都没有改变。等租约结束，或看看是谁持有它。",
+        ),
+        Fault::ConfirmRequired { .. } => (
+            "Type the lock's name to confirm. Nothing was changed.",
+            "请输入锁的名称以确认。什么都没有改变。",
+        ),
+        Fault::UnknownGroup { .. } => (
+            "The configuration may have changed since this page was opened.",
+            "打开本页之后配置可能改过。",
+        ),
+        Fault::NotObserved { .. } => (
+            "That is what the nodes show; an observer cannot prove that nobody relies on it.",
+            "这是各节点显示的情况；观察者无法证明没有人依赖它。",
+        ),
+        Fault::NotHeld { .. } => (
+            "It expired or was released before this arrived. Nothing was changed.",
+            "在此之前它已过期或被释放。什么都没有改变。",
+        ),
+        Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => (
+            "Look at the lock again before you decide.",
+            "先再看一眼这把锁，再决定。",
+        ),
+        Fault::PossibleLock { .. } => (
+            "Pin a pattern to its format in the configuration to make it a lock. Nothing was changed.",
+            "在配置里把匹配模式固定到某种格式，它才算锁。什么都没有改变。",
+        ),
+        Fault::NotReleasable { .. } | Fault::Forbidden { .. } => {
+            ("Nothing was changed.", "什么都没有改变。")
+        }
+        Fault::SignInRequired { .. } => (
+            "Sign in, then look at this page again.",
+            "请登录，再回到本页。",
+        ),
+        Fault::BadRequest { .. } | Fault::Impossible { .. } => {
+            (fault.advice(), "请改正后再试；什么都没有改变。")
+        }
+        Fault::Unreachable { .. } => (fault.advice(), "让节点恢复，再试。"),
+        Fault::NoQuorum { .. } => (
+            fault.advice(),
+            "让节点恢复，再试；已拿到的部分已尽可能归还。",
+        ),
+        Fault::NotOwner { .. } => (fault.advice(), "不要再依赖这把锁：它已归别人。"),
+        Fault::WrongType { .. } => (fault.advice(), "换一个名称，或看看这个键里是什么。"),
+        Fault::AuditUnavailable { .. } => (
+            fault.advice(),
+            "让 `[audit]` 的文件可写，或腾出空间；如果它是流，让 `[state]` 的 Redis 恢复。什么都没有改变。",
+        ),
+        Fault::StateUnavailable { .. } => (
+            fault.advice(),
+            "让 `[state]` 的 Redis 恢复，再试；什么都没有改变。",
+        ),
+        Fault::TooMany { .. } => (fault.advice(), "稍后再试；什么都没有改变。"),
+        Fault::Unanswered { .. } => (fault.advice(), "检查控制台是否在运行、你能否连上它。"),
+        Fault::Internal { .. } => (fault.advice(), "请查看服务器日志。"),
+    };
+    match language() {
+        Language::English => english,
+        Language::Chinese => chinese,
+    }
+}
+
+/// Why somebody may not, as a sentence without a full stop.
+pub fn why_not(why: &WhyNot) -> String {
+    if language() == Language::English {
+        return format::capital(&why.to_string());
+    }
+    match why {
+        WhyNot::Role { verb, has } => format!(
+            "角色“{}”不能{}；这需要“{}”",
+            verdicts::rank(*has),
+            verb_words(*verb),
+            verdicts::rank(verb.needs())
+        ),
+        WhyNot::Group { group } => format!("你在“{group}”组里没有权限"),
+        WhyNot::Key { patterns } => {
+            format!("你的权限不包括这个名称，只包括 {}", patterns.join("、"))
+        }
+        WhyNot::ReadOnly { group } => format!("“{group}”组在配置里是只读的"),
+    }
+}
+
+fn verb_words(verb: Verb) -> &'static str {
+    match verb {
+        Verb::See => "查看锁",
+        Verb::Acquire => "获取锁",
+        Verb::Extend => "续租锁",
+        Verb::Release => "释放锁",
+        Verb::ForceRelease => "释放别人的锁",
+        Verb::Sample => "记录对节点的请求",
+        Verb::ReadAudit => "查看审计",
+        Verb::Administer => "管理控制台",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_a_whole_sentence() {
+        for fault in [
+            Fault::NotHeld { nodes: Vec::new() },
+            Fault::BadRequest {
+                detail: "it is not JSON.".to_owned(),
+            },
+            Fault::UnknownGroup {
+                group: "g\u{202e}".to_owned(),
+            },
+        ] {
+            let english = sentence(&fault);
+            assert!(
+                english.ends_with('.') && !english.ends_with(".."),
+                "{english}"
+            );
+            assert!(!chinese(&fault).is_empty());
+        }
+    }
+}
