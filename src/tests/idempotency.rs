@@ -40,7 +40,10 @@ fn is_replayed(answer: &Answer) -> bool {
 #[tokio::test]
 async fn the_same_key_and_request_give_the_first_answer_again() {
     let nodes = RedisNodes::start(3).await;
-    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)])
+        .await
+        .connected()
+        .await;
     let script = console.person();
     let body = json!({"ttl_ms": 60_000, "label": "deploy"});
     let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
@@ -107,7 +110,10 @@ async fn a_repetition_that_comes_after_the_release_takes_nothing() {
 #[tokio::test]
 async fn simultaneous_requests_with_one_key_are_one_acquire() {
     let nodes = RedisNodes::start(3).await;
-    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)])
+        .await
+        .connected()
+        .await;
     let body = json!({"ttl_ms": 60_000});
     let asked = (0..30).map(|_| {
         let (script, body) = (console.person(), body.clone());

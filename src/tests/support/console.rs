@@ -18,6 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::eventually_is;
+
 /// A console that runs in this process.
 pub struct TestConsole {
     pub address: SocketAddr,
@@ -77,6 +79,22 @@ impl TestConsole {
     /// Somebody who talks to it.
     pub fn person(&self) -> Person {
         Person::of(self.address)
+    }
+
+    /// The same, with a connection to every node: a lock is taken on those that can be asked, and nobody comes back to one
+    /// that could not.
+    pub async fn connected(self) -> Self {
+        let person = self.person();
+        eventually_is("every node is up", async || {
+            let groups = person.get("/api/v1/groups").await.json();
+            let groups = groups["groups"].as_array().unwrap().clone();
+            let mut nodes = groups
+                .iter()
+                .flat_map(|group| group["nodes"].as_array().unwrap());
+            nodes.all(|node| node["state"] == "up")
+        })
+        .await;
+        self
     }
 
     /// Stops it and waits until every stream has ended.
