@@ -132,6 +132,9 @@ const ROUTES: &[Rule] = &[
     ),
 ];
 
+/// What the document does not tell of.
+const BESIDE: &[Rule] = &[rule("GET /metrics", Verb::See, Where::Console, nothing)];
+
 /// The server functions.
 const FUNCTIONS: &[Rule] = &[
     rule("board", Verb::See, Where::Console, |_| json!({"page": "/"})),
@@ -374,24 +377,18 @@ async fn every_route_and_server_function_lets_through_whom_the_rule_lets_and_nob
     let groups = vec![group("orders", &orders), group("jobs", &jobs)];
     let (console, askers) = askers(groups).await;
     let person = console.person();
-    let all = ROUTES.iter().map(|rule| (rule, true));
+    let all = ROUTES.iter().chain(BESIDE).map(|rule| (rule, true));
     let all = all.chain(FUNCTIONS.iter().map(|rule| (rule, false)));
     for (rule, is_route) in all {
         for id in locks() {
             let request = request(rule, is_route, &id);
-            let nobody = Asker {
-                what: "nobody".to_owned(),
-                header: ("x-nobody", String::new()),
-                rights: Rights::everywhere(Role::Admin),
-            };
             let (method, path, body) = &request;
             let json = [("content-type", "application/json")];
             let answer = person.send(method, path, &json, body.as_str()).await;
             assert_eq!(
                 code(&answer).as_deref(),
                 Some("sign-in-required"),
-                "{} {}",
-                nobody.what,
+                "nobody asks {}",
                 rule.name
             );
             for asker in &askers {
