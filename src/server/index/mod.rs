@@ -3,6 +3,7 @@
 mod contention;
 mod due;
 mod fold;
+mod frame;
 mod history;
 mod known;
 mod merge;
@@ -20,6 +21,7 @@ mod told;
 mod wants;
 mod watched;
 mod watcher;
+pub mod whole;
 mod windows;
 
 use std::sync::Arc;
@@ -45,7 +47,7 @@ use semaphores::Semaphores;
 use stream::Stream;
 pub use survey::Survey;
 use wants::Wants;
-pub use watched::{Told, Watched};
+pub use watched::Watched;
 
 /// So many locks that something was done to are kept in mind for the next look.
 const ACTED_AT_ONCE: usize = 512;

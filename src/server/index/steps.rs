@@ -1,11 +1,12 @@
 //! What is told to all who look at the same part of the board and were told the same before: worked out and written once.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde::Serialize;
+use bytes::Bytes;
 
+use super::frame::{self, Frame};
 use super::stream::{EventId, Stream};
 use super::watched::{Told, Watched};
 use super::windows::Seen;
@@ -14,39 +15,34 @@ use crate::domain::Timestamp;
 /// So many steps are kept in mind: those of the parts that are looked at, for as long as others may follow.
 const MOST_STEPS: usize = 64;
 
-/// One thing that viewers are told.
-#[derive(Debug)]
-pub struct Saying {
-    /// What it is.
-    pub told: Told,
-    json: OnceLock<Box<str>>,
-}
-
-impl Saying {
-    /// As JSON: written out by the first who sends it.
-    pub fn json(&self) -> &str {
-        self.json.get_or_init(|| match &self.told {
-            Told::Snapshot(snapshot) => written(snapshot),
-            Told::Change(change) => written(change),
-            Told::Window(news) => written(news),
-        })
-    }
-}
-
-fn written(data: &impl Serialize) -> Box<str> {
-    let json = serde_json::to_string(data);
-    json.expect("what is told has no maps with odd keys").into()
-}
-
 /// What viewers are told next.
 #[derive(Debug)]
 pub struct Said {
     /// In this order.
-    pub says: Vec<Saying>,
+    says: Vec<Told>,
     /// Where in the stream of changes that is.
     pub place: EventId,
     /// Before that, nothing else is worth looking for.
     pub until: Instant,
+    frame: Frame,
+}
+
+impl Said {
+    /// All of it as server-sent events: written out by the first who sends it. Nothing where there is nothing to tell.
+    pub fn frame(&self) -> Option<Bytes> {
+        let write = || {
+            let mut written = Vec::new();
+            for told in &self.says {
+                match told {
+                    Told::Snapshot(all) => frame::add(&mut written, "snapshot", self.place, all),
+                    Told::Change(change) => frame::add(&mut written, "change", self.place, change),
+                    Told::Window(news) => frame::add(&mut written, "window", self.place, news),
+                }
+            }
+            written
+        };
+        (!self.says.is_empty()).then(|| self.frame.get_or_write(write))
+    }
 }
 
 /// From what viewers saw to what there is to see now.
@@ -114,12 +110,9 @@ fn walk(
 ) -> (Arc<Said>, Arc<Watched>, Option<Arc<Seen>>) {
     let mut after = viewer.clone();
     let telling = after.next(stream, now);
-    let says = telling.told.into_iter().map(|told| Saying {
-        told,
-        json: OnceLock::new(),
-    });
     let said = Said {
-        says: says.collect(),
+        says: telling.told,
+        frame: Frame::default(),
         place: telling.place,
         until: telling.until,
     };

@@ -1,12 +1,15 @@
 //! The stream of changes: a bounded ring that every viewer reads at its own pace, falling back to a snapshot.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use tokio::sync::watch;
 
+use super::frame::{self, Frame};
 use super::published::Published;
 use super::steps::Steps;
+use super::whole::Latest;
 use super::windows::{Seen, Windows};
 use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timestamp, View};
 
@@ -54,16 +57,16 @@ pub struct Event {
     pub id: EventId,
     /// What changed.
     pub change: Change,
-    json: OnceLock<Box<str>>,
+    frame: Frame,
 }
 
 impl Event {
-    /// The change as JSON: written out once for all viewers, and not at all where nobody wants to hear of everything.
-    pub fn json(&self) -> &str {
-        self.json.get_or_init(|| {
-            serde_json::to_string(&self.change)
-                .expect("a change has no maps with odd keys")
-                .into()
+    /// The change as a server-sent event: written out once for all viewers, and not at all where nobody wants to hear of everything.
+    pub fn frame(&self) -> Bytes {
+        self.frame.get_or_write(|| {
+            let mut written = Vec::new();
+            frame::add(&mut written, "change", self.id, &self.change);
+            written
         })
     }
 }
@@ -84,6 +87,7 @@ pub struct Stream {
     state: Mutex<State>,
     windows: Windows,
     steps: Steps,
+    whole: Latest,
     latest: watch::Sender<u64>,
 }
 
@@ -93,6 +97,14 @@ struct State {
     ring: VecDeque<Arc<Event>>,
     seq: u64,
     published: Published,
+}
+
+impl State {
+    fn has_all_since(&self, seq: u64) -> bool {
+        let oldest = self.ring.front().map_or(self.seq, |event| event.id.seq - 1);
+        // A place ahead of us was never handed out: not ours to continue.
+        (oldest..=self.seq).contains(&seq)
+    }
 }
 
 impl Stream {
@@ -109,6 +121,7 @@ impl Stream {
             state: Mutex::new(state),
             windows: Windows::default(),
             steps: Steps::default(),
+            whole: Latest::default(),
             latest: watch::Sender::new(0),
         }
     }
@@ -129,7 +142,7 @@ impl Stream {
                         seq: state.seq,
                     },
                     change: change.clone(),
-                    json: OnceLock::new(),
+                    frame: Frame::default(),
                 };
                 if state.ring.len() == KEPT_CHANGES {
                     state.ring.pop_front();
@@ -229,6 +242,11 @@ impl Stream {
         &self.steps
     }
 
+    /// The whole board as somebody is getting it.
+    pub(super) fn latest_whole(&self) -> &Latest {
+        &self.whole
+    }
+
     /// As if nobody had looked lately.
     #[cfg(test)]
     pub(super) fn forget_windows(&self) {
@@ -262,12 +280,7 @@ impl Stream {
         sight: &Sight,
     ) -> Option<(EventId, Vec<Arc<Event>>)> {
         let state = self.state();
-        let oldest = state
-            .ring
-            .front()
-            .map_or(state.seq, |event| event.id.seq - 1);
-        // A place ahead of us was never handed out: not ours to continue.
-        if since.epoch != self.epoch || !(oldest..=state.seq).contains(&since.seq) {
+        if since.epoch != self.epoch || !state.has_all_since(since.seq) {
             return None;
         }
         let missed = usize::try_from(state.seq - since.seq).unwrap_or(usize::MAX);
@@ -279,6 +292,11 @@ impl Stream {
             seq: state.seq,
         };
         Some((place, wanted.cloned().collect()))
+    }
+
+    /// Whether somebody who was told everything up to there can be told what came after it.
+    pub(super) fn continues(&self, place: EventId) -> bool {
+        place.epoch == self.epoch && self.state().has_all_since(place.seq)
     }
 
     /// Told the newest sequence number whenever something was published.

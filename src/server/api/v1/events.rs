@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
-use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::Stream;
 use futures::stream::unfold;
@@ -18,22 +18,20 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::locks::ListParams;
 use super::refusals::Refusals;
-use crate::domain::{LockId, LockKey, Sight, Snapshot, View};
+use crate::domain::{LockId, LockKey, Sight, View};
 use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
 use crate::server::api::limits::Client;
 use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::assets;
-use crate::server::index::steps::Said;
-use crate::server::index::stream::{Event, EventId, Next};
-use crate::server::index::{Told, Watched};
+use crate::server::index::Watched;
+use crate::server::index::stream::{Event, EventId};
+use crate::server::index::whole::Whole;
 use crate::server::state::AppState;
 
-/// How often a viewer is told the server's time, so that it notices silence.
+/// How often a viewer is told the server's time, so that it notices silence, and no proxy takes the stream for a dead one.
 const PING: Duration = Duration::from_secs(2);
-/// How often a comment keeps proxies from closing a quiet stream.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// So many locks are followed wherever they stand.
 const MOST_FOLLOWED: usize = 100;
 
@@ -198,12 +196,12 @@ pub async fn events(
         state,
     };
     let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store, no-transform"),
         // Tells nginx not to hold events back.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    let stream = Sse::new(viewer.stream()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
-    Ok((headers, stream).into_response())
+    Ok((headers, Body::from_stream(viewer.stream())).into_response())
 }
 
 /// One viewer at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring, or is
@@ -235,56 +233,32 @@ enum Watches {
     Part(Arc<Watched>),
 }
 
-/// What is to be sent.
+/// What is to be sent: shared with all who are sent the same.
 enum Waiting {
     Change(Arc<Event>),
-    Snapshot(EventId, Box<Snapshot>),
-    Said(Arc<Said>, usize),
-}
-
-impl Waiting {
-    fn event(self) -> sse::Event {
-        let named = |name| sse::Event::default().event(name);
-        match self {
-            Self::Change(event) => {
-                let change = named("change").id(event.id.to_string());
-                change.data(event.json())
-            }
-            Self::Snapshot(id, snapshot) => {
-                let json = serde_json::to_string(&snapshot);
-                let json = json.expect("a snapshot has no maps with odd keys");
-                named("snapshot").id(id.to_string()).data(json)
-            }
-            Self::Said(said, n) => {
-                let Some(saying) = said.says.get(n) else {
-                    return sse::Event::default().comment("");
-                };
-                let name = match saying.told {
-                    Told::Snapshot(_) => "snapshot",
-                    Told::Change(_) => "change",
-                    Told::Window(_) => "window",
-                };
-                named(name).id(said.place.to_string()).data(saying.json())
-            }
-        }
-    }
+    Events(Bytes),
+    Everything(Arc<Whole>),
 }
 
 impl Viewer {
-    fn stream(self) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
         unfold(self, |mut viewer| async move {
-            viewer.next().await.map(|event| (Ok(event), viewer))
+            viewer.next().await.map(|events| (Ok(events), viewer))
         })
     }
 
-    /// The next event; nothing when the server stops, or when whoever watches may do so no longer.
-    async fn next(&mut self) -> Option<sse::Event> {
+    /// The next events; nothing when the server stops, or when whoever watches may do so no longer.
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.is_over().await {
                 return None;
             }
             if let Some(waiting) = self.waiting.pop_front() {
-                return Some(waiting.event());
+                return Some(match waiting {
+                    Waiting::Change(event) => event.frame(),
+                    Waiting::Events(events) => events,
+                    Waiting::Everything(whole) => whole.frame().await,
+                });
             }
             tokio::select! {
                 // In this order, so that a snapshot comes first of all.
@@ -298,7 +272,8 @@ impl Viewer {
                 _ = self.ping.tick() => {
                     let now = self.state.operations.index().now();
                     let build = assets::build();
-                    return Some(sse::Event::default().event("ping").data(format!("{{\"now\":\"{now}\",\"build\":\"{build}\"}}")));
+                    let ping = format!("event: ping\ndata: {{\"now\":\"{now}\",\"build\":\"{build}\"}}\n\n");
+                    return Some(ping.into());
                 }
             }
         }
@@ -319,17 +294,18 @@ impl Viewer {
         let latest = *self.latest.borrow_and_update();
         match &mut self.watches {
             Watches::Everything { sight, place } => {
-                let (now_at, next) = index.stream().next(*place, sight, index.now());
-                *place = Some(now_at);
-                self.has_news = false;
-                match next {
-                    Next::Changes(events) => {
-                        self.waiting.extend(events.into_iter().map(Waiting::Change));
-                    }
-                    Next::Snapshot(snapshot) => {
-                        self.waiting.push_back(Waiting::Snapshot(now_at, snapshot));
-                    }
-                }
+                let missed = place.and_then(|place| index.stream().changes_since(place, sight));
+                let told_to = if let Some((told_to, events)) = missed {
+                    self.waiting.extend(events.into_iter().map(Waiting::Change));
+                    told_to
+                } else {
+                    let whole = index.stream().whole(sight, index.now());
+                    let told_to = whole.place;
+                    self.waiting.push_back(Waiting::Everything(whole));
+                    told_to
+                };
+                *place = Some(told_to);
+                self.has_news = told_to.is_before(latest);
             }
             Watches::Part(watched) => {
                 let (said, after) = index.stream().advance(watched, index.now());
@@ -337,9 +313,7 @@ impl Viewer {
                 self.rested = said.until.into();
                 // What is told may be what others saw a moment ago.
                 self.has_news = said.place.is_before(latest);
-                let all = 0..said.says.len();
-                self.waiting
-                    .extend(all.map(|n| Waiting::Said(Arc::clone(&said), n)));
+                self.waiting.extend(said.frame().map(Waiting::Events));
             }
         }
     }
