@@ -15,6 +15,7 @@ use super::text::{Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
+use crate::server::doctor::examine_state;
 use crate::server::index::Survey;
 
 /// Lines are broken before they are wider than this.
@@ -55,17 +56,36 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
     for ((checkup, group), survey) in checkups.iter_mut().zip(&groups).zip(&surveys) {
         checkup.unchecked.extend(not_gone_over(group, survey));
     }
-    let is_fit = checkups.iter().all(|checkup| checkup.fit);
+    let state = match &direct.state {
+        Some((shared, has_audit)) => {
+            let now = direct.operations.index().now();
+            Some(examine_state(shared, *has_audit, now).await)
+        }
+        None => None,
+    };
+    let is_fit = checkups.iter().chain(&state).all(|checkup| checkup.fit);
     let warnings = &direct.warnings;
     let printed = if options.straight.json {
-        document(&json!({ "fit": is_fit, "groups": checkups, "warnings": warnings }))
+        let mut told = json!({ "fit": is_fit, "groups": checkups, "warnings": warnings });
+        if let Some(state) = &state {
+            told["state"] = json!({ "fit": state.fit, "findings": state.findings });
+        }
+        document(&told)
     } else {
         for warning in warnings {
             note(&format!("lockkeeper: warning: {}\n", visible(warning)));
         }
         let page = Page::of_stdout();
-        let tell = |(checkup, group)| of_group(page, checkup, group);
-        checkups.iter().zip(&groups).map(tell).collect::<String>()
+        let of_group = |(checkup, group): (&Checkup, &GroupView)| {
+            let nodes = counted(group.nodes.len(), "node");
+            let about = format!("{}, {nodes}", group.environment.slug());
+            of_checkup(page, checkup, &about)
+        };
+        let groups = checkups.iter().zip(&groups).map(of_group);
+        let state = state
+            .iter()
+            .map(|state| of_checkup(page, state, "what the consoles share"));
+        groups.chain(state).collect::<String>()
     };
     print(&printed)?;
     Ok(if is_fit { 0 } else { status::FAILED })
@@ -93,13 +113,11 @@ fn not_gone_over(group: &GroupView, survey: &Survey) -> Vec<Unchecked> {
         .collect()
 }
 
-fn of_group(page: Page, checkup: &Checkup, group: &GroupView) -> String {
+fn of_checkup(page: Page, checkup: &Checkup, about: &str) -> String {
     let worst = checkup.findings.first().map(|finding| finding.severity);
     let mut out = format!(
-        "{} ({}, {}): {}\n",
+        "{} ({about}): {}\n",
         visible(&checkup.group),
-        group.environment.slug(),
-        counted(group.nodes.len(), "node"),
         page.paint(&checkup.summary(), worst.map_or(Style::Good, style))
     );
     for finding in &checkup.findings {

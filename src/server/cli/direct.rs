@@ -32,6 +32,8 @@ pub struct Direct {
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
     audit: Audit,
+    /// What several consoles share, and whether the audit is there.
+    pub state: Option<(Shared, bool)>,
     /// What is odd in the configuration.
     pub warnings: Vec<String>,
 }
@@ -56,7 +58,9 @@ impl Direct {
                     .advise(format!("The configuration has: {}.", known.join(", "))));
             }
         }
+        let has_audit = audit.on && audit.is_shared;
         Ok(Self {
+            state: shared.clone().map(|shared| (shared, has_audit)),
             warnings: config.warnings,
             ..Self::on(configs, &audit, shared.as_ref())
         })
@@ -73,6 +77,7 @@ impl Direct {
             audit,
             actor: Actor::command_line(who::am_i()),
             groups,
+            state: None,
             warnings: Vec::new(),
         }
     }

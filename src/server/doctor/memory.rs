@@ -26,7 +26,7 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
 }
 
 /// The limit that the server has, if it has one, and what it does there.
-fn limit(report: &SelfReport) -> Option<(u64, &str)> {
+pub(super) fn limit(report: &SelfReport) -> Option<(u64, &str)> {
     let most = report.number("maxmemory").filter(|most| *most > 0)?;
     Some((most, report.figure("maxmemory_policy")?))
 }

@@ -12,12 +12,14 @@ mod patient;
 mod permissions;
 mod persistence;
 mod reach;
+mod state;
 #[cfg(test)]
 mod testing;
 
 pub use leases::Leases;
 pub use patient::{Examined, Patient};
 pub use permissions::commands;
+pub use state::examine_state;
 
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, Severity, Unchecked};

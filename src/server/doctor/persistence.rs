@@ -103,7 +103,7 @@ fn waiting(patient: &Patient<'_>) -> [(&'static str, String); 3] {
     ]
 }
 
-fn keep_every_write() -> Vec<String> {
+pub(super) fn keep_every_write() -> Vec<String> {
     [
         "CONFIG SET appendonly yes",
         "CONFIG SET appendfsync always",

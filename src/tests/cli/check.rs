@@ -116,3 +116,52 @@ async fn an_even_number_in_the_configuration_is_a_warning_and_its_fields_can_be_
     assert_eq!(fields.status, 0);
     assert!(fields.out.contains("longest_lease = \"1h\"") && fields.err.is_empty());
 }
+
+#[tokio::test]
+async fn what_several_consoles_share_is_looked_into_too() {
+    let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
+    let mut shared = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    let url = |nodes: &RedisNodes| format!("redis://127.0.0.1:{}", nodes.0[0].port());
+    let config = format!(
+        "[state]\nurl = \"{}\"\n[audit]\nto = \"state\"\n[[group]]\nname = \"orders\"\nkind = \"standalone\"\nnode = [{{ url = \"{}\" }}]\n",
+        url(&shared),
+        url(&nodes),
+    );
+    std::fs::write(shell.path("lockkeeper.toml"), config).unwrap();
+    let check = async |arguments: &[&str]| {
+        let arguments = [&["check", "--config", "lockkeeper.toml"], arguments].concat();
+        end_of(shell.bare(&arguments)).await
+    };
+    let codes = async || {
+        let told = check(&["--json"]).await.json();
+        let findings = told["state"]["findings"].as_array().unwrap().clone();
+        let codes = findings
+            .iter()
+            .map(|finding| finding["code"].as_str().unwrap().to_owned());
+        (told["fit"] == true, codes.collect::<Vec<_>>())
+    };
+    assert_eq!(codes().await, (false, vec!["state-forgets".to_owned()]));
+    let said = check(&[]).await;
+    assert_eq!(said.status, 1);
+    assert!(
+        said.out
+            .contains("[state] (what the consoles share): not fit: 1 error\n"),
+        "{said:?}"
+    );
+
+    let client = shared.0[0].client().await;
+    let set = async |name: &str, value: &str| {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg(name).arg(value);
+        let () = set.query_async(&mut client.clone()).await.unwrap();
+    };
+    set("appendonly", "yes").await;
+    assert_eq!(codes().await, (true, vec![]));
+    set("maxmemory", "100mb").await;
+    set("maxmemory-policy", "allkeys-lru").await;
+    assert_eq!(codes().await, (false, vec!["state-evicts".to_owned()]));
+
+    shared.0[0].kill().await;
+    assert_eq!(codes().await, (false, vec!["state-unusable".to_owned()]));
+}
