@@ -1,23 +1,15 @@
 //! The log of the real program: JSON where that is asked for, the name of each request, and nothing that a name of a lock could forge.
 
-use std::process::Stdio;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::{Child, Command};
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 use crate::support::console::Person;
+use crate::support::process::Process;
 use crate::support::redis_nodes::RedisNodes;
 
-/// A console as a process of its own.
+/// A console as a process of its own, and where its configuration is.
 struct Console {
-    person: Person,
-    process: Child,
-    log: JoinHandle<String>,
+    process: Process,
     _folder: TempDir,
 }
 
@@ -25,53 +17,22 @@ impl Console {
     /// On these nodes; `log` is its `[log]` table.
     async fn start(nodes: &RedisNodes, log: &str, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = folder.path().join("lockkeeper.toml");
+        let file = folder.path().join("lockkeeper.toml");
         let port = nodes.0[0].port();
         let group = format!(
             "[[group]]\nname = \"orders\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]"
         );
-        std::fs::write(
-            &config,
-            format!("listen = \"127.0.0.1:0\"\n{log}\n{group}\n"),
-        )
-        .unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
-            .args(["serve", "--log", "debug", "--config"])
-            .arg(&config)
-            .args(arguments)
-            .env_remove("LOCKKEEPER_LOG_FORMAT")
-            .env("XDG_STATE_HOME", folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut stderr = process.stderr.take().unwrap();
-        let log = tokio::spawn(async move {
-            let mut text = String::new();
-            stderr.read_to_string(&mut text).await.unwrap();
-            text
-        });
-        let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let line = said.next_line().await.unwrap().unwrap();
+        std::fs::write(&file, format!("{log}\n{group}\n")).unwrap();
+        let usual = ["--log", "debug", "--config", file.to_str().unwrap()];
         Self {
-            person: Person::of(line.rsplit("http://").next().unwrap().parse().unwrap()),
-            process,
-            log,
+            process: Process::serve(&[&usual, arguments].concat()).await,
             _folder: folder,
         }
     }
 
     /// Everything it said until it was stopped.
-    async fn stop(mut self) -> String {
-        let pid = self.process.id().unwrap().to_string();
-        let sent = std::process::Command::new("kill")
-            .args(["-TERM", &pid])
-            .status();
-        assert!(sent.unwrap().success());
-        let ended = timeout(Duration::from_secs(10), self.process.wait()).await;
-        assert_eq!(ended.unwrap().unwrap().code(), Some(0));
-        self.log.await.unwrap()
+    async fn stop(self) -> String {
+        self.process.stop().await
     }
 }
 
@@ -121,7 +82,7 @@ async fn json_lines_are_json_and_carry_the_name_of_the_request() {
         ("", &["--log-format", "json"][..]),
     ] {
         let console = Console::start(&nodes, table, arguments).await;
-        provoke(&console.person).await;
+        provoke(&console.process.person).await;
         let log = console.stop().await;
         let lines: Vec<Value> = log
             .lines()
@@ -156,7 +117,7 @@ async fn json_lines_are_json_and_carry_the_name_of_the_request() {
 async fn no_name_forges_a_line_of_the_log_for_people() {
     let nodes = RedisNodes::start(1).await;
     let console = Console::start(&nodes, "", &[]).await;
-    provoke(&console.person).await;
+    provoke(&console.process.person).await;
     let log = console.stop().await;
     assert!(log.contains("night-shift.7"), "{log}");
     assert!(!log.contains('\u{1b}'), "{log}");

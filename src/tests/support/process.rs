@@ -31,6 +31,7 @@ impl Process {
             .current_dir(folder.path())
             .env("XDG_STATE_HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
+            .env_remove("LOCKKEEPER_LOG_FORMAT")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
