@@ -1,11 +1,13 @@
 //! What viewers are told while they watch.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use lockkeeper::server::config::GroupConfig;
 use serde_json::json;
 
 use crate::support::console::{TestConsole, Told};
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 fn group(name: &str, nodes: &RedisNodes) -> GroupConfig {
@@ -104,6 +106,43 @@ async fn a_renewal_and_a_change_of_owners_are_told_apart() {
     nodes.delete(0, b"lock:r").await;
     let gone = viewer.until(|told| is_about(told, "gone", "lock:r")).await;
     assert_eq!(gone.data["ending"], "released");
+}
+
+#[tokio::test]
+async fn all_who_come_get_the_whole_of_a_large_board_and_then_what_changes() {
+    let nodes = RedisNodes::start(1).await;
+    let name = |n: usize| format!("lock:{n}:{}", "é🔒".repeat(200));
+    for n in 0..300 {
+        nodes
+            .set(0, name(n).as_bytes(), b"somebody", Some(60_000))
+            .await;
+    }
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let person = console.person();
+    eventually_is("all are there", async || {
+        person.get("/api/v1/locks?limit=1").await.json()["total"] == 300
+    })
+    .await;
+    let mut viewers = Vec::new();
+    for _ in 0..4 {
+        viewers.push(person.watch("", None).await);
+    }
+    nodes.set(0, b"lock:late", b"somebody", Some(60_000)).await;
+    for viewer in &mut viewers {
+        let first = viewer.next().await.unwrap();
+        assert_eq!(first.event, "snapshot");
+        let locks = first.data["locks"].as_array().unwrap();
+        let names: BTreeSet<_> = locks
+            .iter()
+            .map(|lock| lock["key"].as_str().unwrap())
+            .collect();
+        assert!((0..300).all(|n| names.contains(name(n).as_str())));
+        if !names.contains("lock:late") {
+            viewer
+                .until(|told| is_about(told, "appeared", "lock:late"))
+                .await;
+        }
+    }
 }
 
 #[tokio::test]

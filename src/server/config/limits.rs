@@ -11,7 +11,7 @@ use super::file::{Source, duration};
 /// How much the console takes on at once. Whatever is above is refused with 429, 413, 414, 431 or 408, and touches no node.
 ///
 /// A client is the address that the connection comes from (of IPv6 its first 64 bits). Behind a reverse proxy all clients
-/// are one: nobody's word about another address is taken.
+/// are one, unless it is among those that are believed (`trusted_from`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitsConfig {
     /// Open connections; also never more than the system gives file descriptors for.

@@ -248,7 +248,7 @@ impl Person {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Watching {
             body: response.into_body(),
-            text: String::new(),
+            text: Vec::new(),
             ready: VecDeque::new(),
         }
     }
@@ -257,7 +257,7 @@ impl Person {
 /// A stream of server-sent events.
 pub struct Watching {
     body: hyper::body::Incoming,
-    text: String,
+    text: Vec<u8>,
     ready: VecDeque<Told>,
 }
 
@@ -278,9 +278,11 @@ impl Watching {
             }
             let frame = timeout(Duration::from_secs(10), self.body.frame()).await;
             let frame = frame.expect("a stream is never silent for long")?.ok()?;
-            self.text
-                .push_str(std::str::from_utf8(frame.data_ref()?).unwrap());
-            while let Some((block, rest)) = self.text.split_once("\n\n") {
+            // A frame may end within a letter.
+            self.text.extend_from_slice(frame.data_ref()?);
+            while let Some(at) = self.text.windows(2).position(|two| two == b"\n\n") {
+                let rest = self.text.split_off(at + 2);
+                let block = String::from_utf8(std::mem::replace(&mut self.text, rest)).unwrap();
                 let field = |name: &str| {
                     let prefix = format!("{name}: ");
                     block
@@ -293,7 +295,6 @@ impl Watching {
                     let (event, id) = (field("event").to_owned(), field("id").to_owned());
                     self.ready.push_back(Told { event, id, data });
                 }
-                self.text = rest.to_owned();
             }
         }
     }

@@ -32,6 +32,9 @@ use crate::server::state::AppState;
 
 /// How often a viewer is told the server's time, so that it notices silence, and no proxy takes the stream for a dead one.
 const PING: Duration = Duration::from_secs(2);
+/// So much is handed over at a time: each connection copies what it sends, and the whole of a large board would be there once
+/// for every viewer.
+const PIECE: usize = 64 * 1024;
 /// So many locks are followed wherever they stand.
 const MOST_FOLLOWED: usize = 100;
 
@@ -247,18 +250,23 @@ impl Viewer {
         })
     }
 
-    /// The next events; nothing when the server stops, or when whoever watches may do so no longer.
+    /// The next events or a piece of them; nothing when the server stops, or when whoever watches may do so no longer.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.is_over().await {
                 return None;
             }
             if let Some(waiting) = self.waiting.pop_front() {
-                return Some(match waiting {
+                let mut events = match waiting {
                     Waiting::Change(event) => event.frame(),
                     Waiting::Events(events) => events,
                     Waiting::Everything(whole) => whole.frame().await,
-                });
+                };
+                if events.len() > PIECE {
+                    let rest = events.split_off(PIECE);
+                    self.waiting.push_front(Waiting::Events(rest));
+                }
+                return Some(events);
             }
             tokio::select! {
                 // In this order, so that a snapshot comes first of all.
