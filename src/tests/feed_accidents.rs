@@ -139,6 +139,32 @@ async fn list_and_redis_agree_of_a_killed_feed() {
 }
 
 #[tokio::test]
+async fn a_lock_that_was_told_of_while_its_node_did_not_answer_is_looked_at_again() {
+    let nodes = RedisNodes::proxied(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    is_fed(&person).await;
+    let node = async || person.get("/api/v1/groups").await.json()["groups"][0].clone();
+    eventually_is("a pass has ended", async || {
+        node().await["coverage"]["pass_ms"].is_u64()
+    })
+    .await;
+    let since = node().await["nodes"][0]["since"].clone();
+    // What is asked over the connections of now does not arrive, and the feed still tells.
+    nodes.proxies[0].hold_back();
+    let server = &nodes.nodes.0[0];
+    let mut client = server.client().await;
+    run(&mut client, &["SET", "lock:new", "x", "PX", "70000"]).await;
+    eventually_is("the node was given up, and is back", async || {
+        let node = node().await["nodes"][0].clone();
+        node["since"] != since && node["state"] == "up"
+    })
+    .await;
+    nodes.proxies[0].heal();
+    agree_soon("a look without an answer", &person, server).await;
+}
+
+#[tokio::test]
 async fn list_and_redis_agree_of_a_flush_and_nobody_is_said_to_have_released() {
     let nodes = RedisNodes::start(1).await;
     let (console, person) = fed(&nodes).await;

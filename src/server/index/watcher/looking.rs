@@ -1,6 +1,6 @@
 //! Looks: all nodes are asked about some keys, and what they say is reported unless it is the middle of a change.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -9,11 +9,15 @@ use super::super::merge::Entry;
 use super::super::observer::Report;
 use super::{KEYS_AT_ONCE, Watcher};
 use crate::domain::quorum::{Judgement, judge};
-use crate::domain::{Answer, LockKey, Mode, Timestamp, Verdict};
+use crate::domain::{Answer, LockKey, Mode, NodeState, NodeView, Timestamp, Verdict};
 use crate::server::nodes::Look;
 
 /// A lock caught in the middle of a change of owners is looked at once more after this time before it is called split or partial.
 const SETTLE: Duration = Duration::from_millis(60);
+/// So many names are asked about together that nobody said anything about when they were asked about with more.
+const FEWER_AT_ONCE: usize = 500;
+/// So many of them wait for that, and about as many more as one look asks for.
+const MOST_UNANSWERED: usize = 200_000;
 /// More names that are no locks are not kept in mind.
 const MOST_REJECTED: usize = 200_000;
 
@@ -93,6 +97,7 @@ impl Watcher {
     ) -> (Timestamp, Vec<Entry>) {
         let look = self.group.look(keys).await;
         self.note_missed(&look);
+        self.note_unanswered(&look, keys);
         self.note_rejected(&look, keys);
         let nodes_seen = look.nodes.iter().any(|node| node.seen.is_ok());
         let asked_at = look.asked_at;
@@ -138,6 +143,52 @@ impl Watcher {
         let missed = look.nodes.iter().filter(|node| node.seen.is_err());
         self.missed
             .extend(missed.map(|node| (node.node.clone(), now)));
+    }
+
+    /// Keeps the new names of which no node said anything. Neither a node nor the scan may tell of them again for a minute,
+    /// and of locks that are known everything is looked at once a node is back.
+    fn note_unanswered(&mut self, look: &Look, keys: &[LockKey]) {
+        let mut is_answered = vec![false; keys.len()];
+        for node in look.nodes.iter().filter(|node| node.seen.is_ok()) {
+            for place in node.places(keys.len()) {
+                if let Some(is_answered) = is_answered.get_mut(place) {
+                    *is_answered = true;
+                }
+            }
+        }
+        let mut silent = BTreeSet::new();
+        for (key, is_answered) in keys.iter().zip(is_answered) {
+            if is_answered {
+                self.unanswered.remove(key);
+            } else {
+                silent.insert(key.clone());
+            }
+        }
+        if silent.is_empty() || self.unanswered.len() >= MOST_UNANSWERED {
+            return;
+        }
+        let group = &self.group.config.name;
+        self.index
+            .stream
+            .read(|board| super::super::known::retain_unknown(board, group, &mut silent));
+        self.unanswered.append(&mut silent);
+    }
+
+    /// Asks again about names of which no node said anything, a few at a time: as many as before may be what kept it from
+    /// answering.
+    pub(super) async fn look_at_unanswered_names(&mut self) -> bool {
+        let is_up = |node: &NodeView| node.state == NodeState::Up;
+        if self.unanswered.is_empty() || !self.group.nodes().iter().any(is_up) {
+            return true;
+        }
+        let first = self.unanswered.iter().take(KEYS_AT_ONCE);
+        let keys: Vec<LockKey> = first.cloned().collect();
+        for keys in keys.chunks(FEWER_AT_ONCE) {
+            if !self.look(keys).await {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes every key that is there for no lock; those that are taken for one after all are put right by the caller. A

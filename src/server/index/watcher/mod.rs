@@ -118,6 +118,8 @@ pub(super) struct Watcher {
     known: BTreeSet<LockKey>,
     /// Locks that went away lately, and when to stop looking for them.
     lately: BTreeMap<LockKey, Instant>,
+    /// New names of which no node that was asked said anything: the next round asks again.
+    unanswered: BTreeSet<LockKey>,
     /// When a node last left a look unanswered.
     missed: BTreeMap<String, Timestamp>,
     /// Locks that were caught in the middle of a change.
@@ -146,6 +148,7 @@ impl Watcher {
             looked_at: None,
             known: BTreeSet::new(),
             lately: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
             missed: BTreeMap::new(),
             unsettled: HashMap::new(),
             can_come_back: true,
@@ -184,7 +187,7 @@ impl Watcher {
                 return false;
             }
         }
-        self.tell_group(asked_at).await
+        self.look_at_unanswered_names().await && self.tell_group(asked_at).await
     }
 
     /// The known locks of which no node tells, and those that went away lately.
