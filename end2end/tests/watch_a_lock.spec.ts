@@ -50,6 +50,32 @@ test('one lock is followed on its page until after its end', async ({ page, lab 
   await expect(page.getByText(/Not observed any more: expired by itself at/)).toBeVisible();
 });
 
+test('a lease runs out by itself between two ticks, begins anew when it is renewed, and steps for who wants calm', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:a', 'token', 60_000);
+  await open(page, console);
+  const bar = row(page, 'lock:a').locator('.lease-left');
+  const runs = () => bar.evaluate((bar) => bar.getAnimations().map((run) => Number(run.effect!.getComputedTiming().duration)));
+  await expect.poll(runs).toHaveLength(1);
+  const [first] = await runs();
+  expect(first).toBeGreaterThan(0);
+  expect(first).toBeLessThanOrEqual(60_000);
+  const width = () => bar.evaluate((bar) => bar.getBoundingClientRect().width);
+  const before = await width();
+  await expect.poll(width).toBeLessThan(before);
+  await nodes[0].redis.pexpire('lock:a', 110_000);
+  await expect.poll(async () => (await runs())[0]).toBeGreaterThan(90_000);
+
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.reload();
+  await expect(page.getByText(/^live(, \d|$)/)).toBeVisible({ timeout: 30_000 });
+  expect(await runs()).toEqual([]);
+  const drawn = () => bar.locator('rect').getAttribute('width').then(Number);
+  const then = await drawn();
+  await expect.poll(drawn).toBeLessThan(then);
+});
+
 test('search, filter and order are the URL and survive a reload', async ({ page, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });

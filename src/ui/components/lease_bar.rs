@@ -1,11 +1,17 @@
 //! The lease: a bar that empties and a countdown beside it. The digits are tabular, so that nothing wobbles.
 
+use leptos::html;
 use leptos::prelude::*;
 
 use crate::domain::{Flag, Lease, Lock, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 use crate::ui::words::locks as words;
+
+/// So much of a lease, or less, is seen to run out: the bar glides. What is longer moves too slowly for that.
+const GLIDES_MS: u64 = 120_000;
+/// A bar that glides is put right this often, in case the machine was asleep.
+const AGAIN_MS: i64 = 15_000;
 
 /// What the bar needs to know of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +54,33 @@ impl Run {
             / whole)
             .min(100)
     }
+
+    /// How much time is left; of a lease without an end all there is.
+    fn left_ms(&self, now: Timestamp) -> u64 {
+        self.lease.remaining_ms(now).unwrap_or(u64::MAX)
+    }
+
+    fn glide(&self, now: Timestamp) -> Glide {
+        Glide {
+            percent: self.percent_left(now),
+            left_ms: self.left_ms(now),
+        }
+    }
+}
+
+/// How a bar runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Glide {
+    /// From how much of its length.
+    percent: u64,
+    /// In how much time.
+    left_ms: u64,
+}
+
+/// Whether whoever looks wants nothing to move. In the browser only.
+fn wants_calm() -> bool {
+    let asked = window().match_media("(prefers-reduced-motion: reduce)");
+    asked.ok().flatten().is_some_and(|asked| asked.matches())
 }
 
 /// A lease, counting down.
@@ -79,10 +112,48 @@ pub fn LeaseBar(
         LeaseWords::Over => (words::lease_over().to_owned(), "text-muted"),
         LeaseWords::Past(since) => (words::lease_past(since), "text-alarm"),
     };
+    // What does not fit into a column is told whole here.
+    let title = move || match words() {
+        LeaseWords::Past(since) => words::lease_past(since),
+        LeaseWords::None | LeaseWords::Left(_) | LeaseWords::Over => {
+            words::lease_title().to_owned()
+        }
+    };
     let counts = Memo::new(move |_| {
         !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
     });
-    let left = move || run.get().percent_left(live.now.get());
+    let is_calm = RwSignal::new(true);
+    Effect::new(move || is_calm.set(wants_calm()));
+    let is_near = Memo::new(move |_| run.get().left_ms(live.now.get()) <= GLIDES_MS);
+    let turn = Memo::new(move |_| live.now.get().millis().div_euclid(AGAIN_MS));
+    // Where the bar stood when it began to glide, and how much time was left then: the browser does the rest by itself.
+    let glide = Memo::new(move |before: Option<&(u32, Option<Glide>)>| {
+        turn.track();
+        let nth = before.map_or(0, |(nth, _)| nth.wrapping_add(1));
+        let glides = is_near.get() && !is_calm.get() && !gone.get();
+        let glide = glides.then(|| run.get().glide(live.now.get_untracked()));
+        (nth, glide)
+    });
+    let left = Memo::new(move |_| match glide.get() {
+        (_, Some(glide)) => glide.percent,
+        (_, None) => run.get().percent_left(live.now.get()),
+    });
+    let bar = NodeRef::<html::Span>::new();
+    Effect::new(move || {
+        let (nth, glide) = glide.get();
+        let Some(bar) = bar.get() else { return };
+        let class = match glide {
+            None => "lease-left",
+            // Two names, so that each one starts anew.
+            Some(_) if nth % 2 == 0 => "lease-left lease-even",
+            Some(_) => "lease-left lease-odd",
+        };
+        bar.set_class_name(class);
+        let left = glide.map_or(0, |glide| glide.left_ms);
+        // Fails only for a property that cannot be written.
+        let _infallible =
+            web_sys::HtmlElement::style(&bar).set_property("--lease-left", &format!("{left}ms"));
+    });
     // Which renewal this is, so that each one flashes once and the first sight of a lock does not.
     let renewal = Memo::new(move |before: Option<&(Timestamp, u32)>| {
         let began = run.get().began;
@@ -111,14 +182,17 @@ pub fn LeaseBar(
                     .get()
                     .then(|| {
                         view! {
-                            <svg class="h-1.5 w-16 grow rounded-full md:max-w-20" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-                                <rect class="fill-line" width="100" height="6"></rect>
-                                <rect class=fill width=move || left().to_string() height="6"></rect>
-                            </svg>
+                            <span class="h-1.5 w-16 min-w-8 grow overflow-hidden rounded-full bg-line md:max-w-20" aria-hidden="true">
+                                <span class="lease-left" node_ref=bar>
+                                    <svg class="block size-full" viewBox="0 0 100 6" preserveAspectRatio="none">
+                                        <rect class=fill width=move || left.get().to_string() height="6"></rect>
+                                    </svg>
+                                </span>
+                            </span>
                         }.into_any()
                     })
             }}
-            <span class=move || format!("whitespace-nowrap {}", text().1) title=words::lease_title()>
+            <span class=move || format!("truncate {}", text().1) title=title>
                 {move || text().0}
             </span>
         </span>
