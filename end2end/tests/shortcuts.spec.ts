@@ -46,6 +46,34 @@ test('the palette finds pages, groups and locks, remembers where somebody was, a
   await expect(page.getByRole('dialog', { name: /Acquire/ })).toBeVisible();
 });
 
+test('the palette opens a view that was saved, and hands out the list that is shown', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:a', 'token', 600_000);
+  await take(nodes, 'lock:b', 'token', 600_000);
+  await open(page, console, '/?q=lock%3Ab&sort=key');
+  await page.getByText('Views', { exact: true }).click();
+  await page.getByLabel('Name of the view').fill('only b');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByLabel('Name of the view').press('Escape');
+  const options = page.getByRole('dialog', { name: 'Go to, find, do' }).getByRole('option');
+
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.keyboard.type('export csv locks');
+  await expect(options).toHaveCount(1);
+  const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
+  const text = Buffer.concat(await (await file.createReadStream()).toArray()).toString();
+  expect(text).toContain('"lock:b"');
+  expect(text, 'the list as it is searched').not.toContain('"lock:a"');
+
+  await open(page, console, '/nodes');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('only b');
+  await expect(options.first()).toContainText('view');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(`${console.url}/?q=lock%3Ab&sort=key`);
+});
+
 test('keys lead from page to page and never act while somebody types or a dialog is open', async ({ page, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'orders', nodes });

@@ -66,6 +66,30 @@ test('whoever signs in sees what they wanted to, may do what their role may, and
   await expect.poll(() => orders.redis.exists('lock:mine:1')).toBe(0);
 });
 
+test('a sign-out leaves no trace of the locks that were looked at, and keeps how the console looks', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'jobs', nodes });
+  await take(nodes, 'lock:secret-project', 'token', 600_000);
+  await page.goto(console.url + lockPath('jobs', 'lock:secret-project'));
+  await signIn(page, 'otto');
+  await isLive(page);
+  await page.getByRole('button', { name: 'Force release…' }).click();
+  await page.getByLabel('Reason').fill('half a reason');
+  await page.keyboard.press('Escape');
+  await page.goto(console.url);
+  await isLive(page);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('dark');
+  await page.keyboard.press('Enter');
+  const stored = () => page.evaluate(() => JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)]));
+  expect(await stored()).toContain('secret-project');
+  await page.getByText('otto').click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+  await expect(page).toHaveURL(console.url + '/sign-in');
+  expect(await stored()).not.toContain('secret-project');
+  expect(await stored()).toContain('dark');
+});
+
 test('signing in works before and without any script', async ({ browser, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.consoleFor([{ name: 'vera', password, role: 'viewer' }], { name: 'jobs', nodes });

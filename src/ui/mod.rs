@@ -13,6 +13,7 @@ pub mod paths;
 pub mod preferences;
 pub mod query;
 pub mod shortcuts;
+pub mod traces;
 pub mod waits_query;
 pub mod wire;
 pub mod words;

@@ -6,8 +6,8 @@ use crate::domain::role::Role;
 use crate::domain::{Came, Me, Painted};
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
-use crate::ui::paths;
 use crate::ui::words::frame;
+use crate::ui::{paths, traces};
 
 /// The corner that says who is signed in.
 #[component]
@@ -52,6 +52,7 @@ fn account(me: Me) -> AnyView {
                     <form
                         method="post"
                         action=paths::SIGN_OUT
+                        on:submit=|_| traces::forget()
                         class="absolute end-0 z-10 mt-1 w-48 rounded-lg border border-line bg-surface p-1 shadow-lift"
                     >
                         <button class=item>{frame::sign_out()}</button>

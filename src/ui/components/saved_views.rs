@@ -1,13 +1,16 @@
-//! Views that somebody gave a name: what the table shows and in which order, remembered by this browser.
+//! Views that somebody gave a name: what the table shows and in which order, remembered by this browser for each person.
 
 use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
+use crate::domain::Came;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::traces;
 use crate::ui::words::locks as words;
 
 const STORED: &str = "lockkeeper.views";
@@ -16,10 +19,16 @@ const MOST: usize = 50;
 
 /// A view with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct View {
-    name: String,
+pub struct View {
+    /// What somebody called it.
+    pub name: String,
     /// Where it is shown.
-    path: String,
+    pub path: String,
+}
+
+/// The views of whoever sees the page. In the browser only.
+pub fn views(live: Live) -> Vec<View> {
+    read(&traces::kept(&stored(live)).unwrap_or_default())
 }
 
 /// The menu of views.
@@ -28,10 +37,11 @@ pub fn SavedViews(
     /// What is shown now.
     query: Memo<Query>,
 ) -> impl IntoView {
+    let live = Live::expect();
     let views = RwSignal::new(Vec::<View>::new());
-    Effect::new(move |_| views.set(read(&stored().unwrap_or_default())));
+    Effect::new(move |_| views.set(self::views(live)));
     let keep = move |next: Vec<View>| {
-        store(&written(&next));
+        traces::keep(&stored(live), &written(&next));
         views.set(next);
     };
     let name = NodeRef::<html::Input>::new();
@@ -91,7 +101,7 @@ pub fn SavedViews(
         .into_any()
     };
     view! {
-        <details class="relative">
+        <details class="needs-script relative">
             <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
                 {words::views()}
             </summary>
@@ -123,19 +133,13 @@ fn with(mut views: Vec<View>, name: &str, path: String) -> Vec<View> {
     views
 }
 
-/// What this browser remembers; nothing where its storage is switched off.
-fn stored() -> Option<String> {
-    window().local_storage().ok()??.get_item(STORED).ok()?
-}
-
-fn store(text: &str) {
-    if let Some(storage) = window().local_storage().ok().flatten() {
-        // What cannot be remembered still holds until the page goes.
-        let _switched_off = match text {
-            "" => storage.remove_item(STORED),
-            text => storage.set_item(STORED, text),
-        };
-    }
+/// Under which name they are remembered: each person's own.
+fn stored(live: Live) -> String {
+    let name = live.me.with_untracked(|me| match me {
+        Some(me) if matches!(me.came, Came::SignedIn | Came::VouchedFor) => Some(me.name.clone()),
+        Some(_) | None => None,
+    });
+    name.map_or_else(|| STORED.to_owned(), |name| format!("{STORED}.{name}"))
 }
 
 /// One view on each line: its address, a space, its name.

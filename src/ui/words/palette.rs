@@ -20,6 +20,8 @@ words! {
     view: "view", "视图";
 
     acquire: "Acquire a lock …", "获取锁……";
+    export_csv: "Export the list of locks (CSV)", "导出锁列表（CSV）";
+    export_json: "Export the list of locks (JSON)", "导出锁列表（JSON）";
     export_audit: "Export the audit", "导出审计";
     light: "Light theme", "浅色主题";
     dark: "Dark theme", "深色主题";

@@ -4,6 +4,7 @@ use leptos::prelude::document;
 
 use super::recent;
 use crate::domain::{Found, LockId};
+use crate::ui::components::saved_views::View;
 use crate::ui::format;
 use crate::ui::paths;
 use crate::ui::preferences::Preference;
@@ -34,7 +35,7 @@ pub(super) enum Does {
     /// Goes to a page.
     Go(String),
     /// Loads something that is no page of this program.
-    Leave(&'static str),
+    Leave(String),
     /// Shows the keys.
     Keys,
     /// Changes how this browser shows the console.
@@ -45,8 +46,21 @@ pub(super) enum Does {
     Acquire,
 }
 
-/// The commands that a text means, the likeliest first; without a text where somebody was lately and all that is always there.
-pub(super) fn matching(text: &str, groups: Vec<String>, locks: Vec<Found>) -> Vec<Command> {
+/// What there is to be found beside what is always there.
+pub(super) struct There {
+    /// Views that somebody gave a name.
+    pub(super) views: Vec<View>,
+    /// The list that is shown, or the usual one.
+    pub(super) list: Query,
+    /// The names of the groups.
+    pub(super) groups: Vec<String>,
+    /// Locks that the text finds.
+    pub(super) locks: Vec<Found>,
+}
+
+/// The commands that a text means, the likeliest first; without a text where somebody was lately, their views and all that is
+/// always there.
+pub(super) fn matching(text: &str, there: There) -> Vec<Command> {
     let wanted = text.trim().to_lowercase();
     let mut all = Vec::new();
     if wanted.is_empty() {
@@ -57,16 +71,28 @@ pub(super) fn matching(text: &str, groups: Vec<String>, locks: Vec<Found>) -> Ve
         let words = command.words.to_lowercase();
         wanted.split_whitespace().all(|part| words.contains(part))
     };
-    all.extend(always().into_iter().filter(is_meant));
+    all.extend(there.views.into_iter().map(view).filter(is_meant));
+    let always = always(&there.list).into_iter();
+    all.extend(always.filter(is_meant));
     if !wanted.is_empty() {
-        let named = groups.into_iter().map(group).filter(is_meant);
+        let named = there.groups.into_iter().map(group).filter(is_meant);
         all.extend(named.take(MOST_GROUPS));
-        all.extend(locks.into_iter().map(|found| {
+        all.extend(there.locks.into_iter().map(|found| {
             let path = paths::lock(&found.id);
             lock(&found.id, path, palette::lock(), Some(found.verdict.slug()))
         }));
     }
     all
+}
+
+fn view(view: View) -> Command {
+    Command {
+        words: format::visible(&view.name),
+        kind: palette::view(),
+        note: None,
+        is_name: false,
+        does: Does::Go(view.path),
+    }
 }
 
 fn group(name: String) -> Command {
@@ -96,7 +122,7 @@ fn lock(id: &LockId, path: String, kind: &'static str, verdict: Option<&str>) ->
 }
 
 /// What is there whatever the nodes hold.
-fn always() -> Vec<Command> {
+fn always(list: &Query) -> Vec<Command> {
     let command = |words: &str, kind, does| Command {
         words: words.to_owned(),
         kind,
@@ -105,6 +131,11 @@ fn always() -> Vec<Command> {
         does,
     };
     let go = |words, path: &str| command(words, palette::page(), Does::Go(path.to_owned()));
+    let leave = |words, kind, path: &str| command(words, kind, Does::Leave(path.to_owned()));
+    let export = |words, kind| {
+        let path = paths::locks_export(list, kind);
+        command(words, palette::action(), Does::Leave(path))
+    };
     let set = |words, does| command(words, palette::setting(), does);
     let theme = |words, value| set(words, Does::Prefer(Preference::Theme, value));
     let density = |words, value| set(words, Does::Prefer(Preference::Density, value));
@@ -121,12 +152,14 @@ fn always() -> Vec<Command> {
         go(frame::waits(), paths::WAITS),
         go(frame::mine(), paths::MINE),
         go(frame::audit(), paths::AUDIT),
-        command(frame::help(), palette::page(), Does::Leave(paths::HELP)),
+        leave(frame::help(), palette::page(), paths::HELP),
         command(palette::acquire(), palette::action(), Does::Acquire),
-        command(
+        export(palette::export_csv(), "csv"),
+        export(palette::export_json(), "json"),
+        leave(
             palette::export_audit(),
             palette::action(),
-            Does::Leave(paths::AUDIT_EXPORT),
+            paths::AUDIT_EXPORT,
         ),
         command(palette::show_keys(), palette::action(), Does::Keys),
         theme(palette::light(), "light"),
@@ -135,11 +168,7 @@ fn always() -> Vec<Command> {
         density(palette::dense(), "dense"),
         density(palette::comfortable(), ""),
         other,
-        command(
-            palette::api(),
-            palette::page(),
-            Does::Leave(paths::API_DOCS),
-        ),
+        leave(palette::api(), palette::page(), paths::API_DOCS),
     ]
 }
 

@@ -12,10 +12,12 @@ use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_location, use_navigate};
 
-use self::commands::{Command, Does};
+use self::commands::{Command, Does, There};
+use super::saved_views;
 use crate::domain::Found;
 use crate::ui::kit::Dialog;
 use crate::ui::live::Live;
+use crate::ui::query::Query;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::palette;
 use crate::ui::{calls, paths};
@@ -30,9 +32,13 @@ const LONGEST: usize = 200;
 pub fn Palette() -> impl IntoView {
     let open = Shortcuts::expect().palette;
     let location = use_location();
+    let is_out = Live::expect().is_out;
     Effect::new(move || {
         let here = paths::here(&location.pathname.read(), &location.search.read());
-        recent::remember(&here);
+        // Who signed out in another tab is not followed in this one.
+        if !is_out.get_untracked() {
+            recent::remember(&here);
+        }
     });
     let children = Callback::new(move |_| view! { <Inside /> }.into_any());
     view! { <Dialog open labelled_by="palette-title" children /> }
@@ -75,11 +81,20 @@ fn Inside() -> impl IntoView {
         );
     };
 
+    let location = use_location();
+    let looked_at = match location.pathname.get_untracked().as_str() {
+        paths::LOCKS => Query::parse(&location.search.read_untracked()),
+        _ => Query::default(),
+    };
     let shown = Memo::new(move |_| {
-        let locks = found.with(|found| found.clone().unwrap_or_default());
-        let groups =
-            live.with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect());
-        text.with(|text| commands::matching(text, groups, locks))
+        let there = There {
+            views: saved_views::views(live),
+            list: looked_at.clone(),
+            groups: live
+                .with_groups(|groups| groups.iter().map(|group| group.name.clone()).collect()),
+            locks: found.with(|found| found.clone().unwrap_or_default()),
+        };
+        text.with(|text| commands::matching(text, there))
     });
     let run = move |command: &Command| {
         // Before it acts: what it opens wants the focus for itself.

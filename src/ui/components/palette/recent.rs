@@ -1,11 +1,8 @@
 //! The locks that somebody looked at lately, as this browser remembers them.
 
-use leptos::prelude::*;
-
 use crate::domain::LockId;
-use crate::ui::paths;
+use crate::ui::{paths, traces};
 
-const STORED: &str = "lockkeeper.recent";
 const KEPT: usize = 6;
 /// Longer addresses are not worth their room.
 const LONGEST: usize = 1_000;
@@ -19,10 +16,7 @@ pub(super) fn remember(path: &str) {
     all.retain(|known| known != path);
     all.insert(0, path.to_owned());
     all.truncate(KEPT);
-    if let Some(storage) = window().local_storage().ok().flatten() {
-        // Storage that is full remembers nothing more.
-        let _full = storage.set_item(STORED, &all.join("\n"));
-    }
+    traces::keep(traces::RECENT, &all.join("\n"));
 }
 
 /// The addresses, the latest first, with their locks.
@@ -34,9 +28,7 @@ pub(super) fn all() -> Vec<(String, LockId)> {
 }
 
 fn stored() -> Vec<String> {
-    let storage = window().local_storage().ok().flatten();
-    let text = storage.and_then(|storage| storage.get_item(STORED).ok().flatten());
-    let text = text.unwrap_or_default();
+    let text = traces::kept(traces::RECENT).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
