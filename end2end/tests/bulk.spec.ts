@@ -93,6 +93,41 @@ test('stop ends it after the lock that is on its way', async ({ page, lab }) => 
   expect(asked).toBe(3);
 });
 
+test('all of a list that is longer than what is shown can be selected, up to what is released in one go', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'jobs', nodes: [node] });
+  const fill = async (from: number, to: number) => {
+    const pipeline = node.redis.pipeline();
+    for (let n = from; n < to; n++) pipeline.set(`lock:job:${String(n).padStart(4, '0')}`, `token-${n}`, 'PX', 600_000);
+    await pipeline.exec();
+  };
+  await fill(0, 230);
+  await open(page, console, '/?sort=key');
+  await expect(page.getByText('230 locks', { exact: true })).toBeVisible();
+  const all = page.getByRole('checkbox', { name: 'Select all that are shown' });
+  await all.click();
+  const bar = page.getByRole('region', { name: 'Selected locks' });
+  await expect(bar.getByRole('status')).toHaveText(/^\d+ locks selected of 230 in the list$/);
+  await bar.getByRole('button', { name: 'Select all 230 that match' }).click();
+  await expect(bar.getByRole('status')).toHaveText('230 locks selected');
+  await bar.getByRole('button', { name: 'Release…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Release 230 locks?' });
+  await expect(dialog).toContainText('230 would be released.');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+
+  // More than go together: the limit is said, and none beyond it is picked.
+  await bar.getByRole('button', { name: 'Clear' }).click();
+  await fill(230, 520);
+  await page.getByRole('main').getByText(/change.* wait|520 locks/).first().waitFor();
+  await page.reload();
+  await expect(page.getByText('520 locks', { exact: true })).toBeVisible();
+  await all.click();
+  await bar.getByRole('button', { name: 'Select the first 500, the most in one go' }).click();
+  await expect(bar.getByRole('status')).toHaveText('500 locks selected of 520 in the list');
+  await expect(page.getByRole('checkbox', box('lock:job:0000'))).toBeChecked();
+  await expect(bar.getByRole('button', { name: 'Release…' })).not.toHaveAttribute('aria-disabled', 'true');
+});
+
 test('what was selected and typed is still there after a new sign-in', async ({ page, lab }) => {
   const nodes = await lab.nodes(1);
   const password = 'correct horse battery';

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Fault, Fingerprint, Lease, Lock, LockId, NodeAct, SeenHold, Timestamp};
+use super::{
+    Answer, Confidence, Fault, Fingerprint, Format, Lease, Lock, LockId, NodeAct, SeenHold,
+    Timestamp,
+};
 
 /// So many may be released in one go.
 pub const MOST_AT_ONCE: usize = 500;
@@ -14,6 +17,10 @@ pub struct Picked {
     pub id: LockId,
     /// Whose hold: anybody else's is left alone.
     pub fingerprint: Fingerprint,
+    /// What that owner calls itself.
+    pub label: Option<String>,
+    /// Its layout, which tells what harm its release does.
+    pub format: Format,
     /// The hold as it was seen.
     pub seen: SeenHold,
 }
@@ -40,6 +47,13 @@ impl Lock {
         }
     }
 
+    /// The hold to pick together with others, where a release could end it at all.
+    pub fn hold_to_pick(&self) -> Option<Picked> {
+        let never =
+            self.confidence == Confidence::Possible || self.format.why_not_releasable().is_some();
+        self.only_hold().filter(|_| !never)
+    }
+
     /// The one hold that a release would end; nothing where nobody or several are seen with it: then somebody has to choose.
     pub fn only_hold(&self) -> Option<Picked> {
         let [owner] = self.owners.as_slice() else {
@@ -48,6 +62,8 @@ impl Lock {
         Some(Picked {
             id: self.id.clone(),
             fingerprint: owner.fingerprint.clone(),
+            label: owner.label.clone(),
+            format: self.format,
             seen: self.seen_hold(&owner.fingerprint, self.acquired_at),
         })
     }
@@ -80,6 +96,18 @@ mod tests {
         let picked = lock(&[1], NOW, NOW).only_hold().unwrap();
         assert_eq!(picked.fingerprint, owner(1).fingerprint);
         assert_eq!(picked.seen.acquired_at, Some(NOW));
+    }
+
+    #[test]
+    fn what_nobody_can_release_is_not_picked_with_others() {
+        let held = lock(&[1], NOW, NOW);
+        assert_eq!(held.hold_to_pick(), held.only_hold());
+        let possible = Lock {
+            confidence: Confidence::Possible,
+            ..held
+        };
+        assert_eq!(possible.hold_to_pick(), None);
+        assert_eq!(lock(&[1, 2], NOW, NOW).hold_to_pick(), None);
     }
 
     #[test]

@@ -205,6 +205,15 @@ pub async fn force_release(
     state.operations.force_release(&actor, &id, request).await
 }
 
+/// The first holds of a list that whoever asks may release in one go, as the query of its page says: a list of [`Picked`].
+#[server(name = PickAll, input = Json)]
+pub async fn pick(search: String) -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    let mut view = super::query::Query::parse(&search).view(usize::MAX);
+    (view.by, view.from) = (None, 0);
+    Told::of(&state.operations.pick(&actor, view))
+}
+
 /// What would come of releasing these locks by force: a list of [`Rehearsed`](crate::domain::Rehearsed), in their order.
 /// Nothing is touched on any node.
 #[server(input = Json)]

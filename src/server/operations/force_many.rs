@@ -12,7 +12,8 @@ use super::force::check_reason;
 use super::{ForceRelease, Operations};
 use crate::domain::bulk::MOST_AT_ONCE;
 use crate::domain::{
-    Fault, Fingerprint, LockId, LockKey, Picked, Place, Rehearsed, Released, SeenHold, Verb,
+    Fault, Fingerprint, Lock, LockId, LockKey, Picked, Place, Rehearsed, Released, SeenHold, Verb,
+    View,
 };
 use crate::server::access::Actor;
 
@@ -111,6 +112,26 @@ impl Operations {
         Ok(stream::iter(each).buffered(TOGETHER).collect().await)
     }
 
+    /// The holds of a list that they may pick to be released in one go: the first ones, in its order.
+    pub fn pick(&self, actor: &Actor, mut view: View) -> Vec<Picked> {
+        view.filter.sight = actor.rights().sight();
+        let (stream, now) = (self.index().stream(), self.index().now());
+        let locks = stream.read(|board| view.of(board, None, now)).locks;
+        let groups = self.all_groups();
+        let may = |lock: &Lock| {
+            let group = groups
+                .iter()
+                .find(|group| group.config.name == lock.id.group);
+            group.is_some_and(|group| {
+                let place = Place::lock(&lock.id).read_only(group.config.read_only);
+                actor.may(Verb::ForceRelease, place).is_ok()
+            })
+        };
+        let picked = locks.iter().filter(|lock| may(lock));
+        let picked = picked.filter_map(|lock| lock.hold_to_pick());
+        picked.take(MOST_AT_ONCE).collect()
+    }
+
     /// Says of each of these locks what would come of releasing it; in their order. Nothing is touched, and nothing written down.
     pub async fn rehearse_releases(
         self: &Arc<Self>,
@@ -194,6 +215,8 @@ impl ForceItem {
             id,
             fingerprint,
             seen,
+            label: _,
+            format: _,
         } = picked;
         Self {
             key: id.key.text().into_owned(),

@@ -17,6 +17,8 @@ pub struct Selection {
     picked: RwSignal<BTreeMap<LockId, Picked>>,
     /// Which was ticked last, and to what: a range begins there.
     last: StoredValue<Option<(LockId, bool)>>,
+    /// Whether all that are shown were picked at once: then all of the list may be meant.
+    all: RwSignal<bool>,
     /// The locks in the order in which they are shown.
     order: StoredValue<Option<Signal<Vec<LockId>>>>,
 }
@@ -27,6 +29,7 @@ impl Selection {
         let selection = Self {
             picked: RwSignal::new(BTreeMap::new()),
             last: StoredValue::new(None),
+            all: RwSignal::new(false),
             order: StoredValue::new(None),
         };
         provide_context(selection);
@@ -50,8 +53,20 @@ impl Selection {
             .update(|picked| picked.extend(more.into_iter().map(|one| (one.id.clone(), one))));
     }
 
+    /// Whether all that are shown were picked at once, and nothing else since; tracks that.
+    pub fn is_all_shown(self) -> bool {
+        self.all.get()
+    }
+
+    /// Picks these and no others.
+    pub fn replace(self, picked: Vec<Picked>) {
+        self.clear();
+        self.add(picked);
+    }
+
     /// Picks nothing any more.
     pub fn clear(self) {
+        self.all.set(false);
         self.picked.update(BTreeMap::clear);
         self.last.set_value(None);
     }
@@ -66,7 +81,7 @@ impl Selection {
                 let hold = live
                     .lock_untracked(id)
                     .filter(|lock| why_not(live, lock).is_none())
-                    .and_then(|lock| lock.only_hold());
+                    .and_then(|lock| lock.hold_to_pick());
                 match hold {
                     Some(hold) if is_picked => {
                         picked.insert(id.clone(), hold);
@@ -97,6 +112,7 @@ impl Selection {
             is_picked,
         );
         self.last.set_value(Some((id.clone(), is_picked)));
+        self.all.set(false);
     }
 }
 
@@ -181,6 +197,7 @@ pub fn SelectAll(
     let press = move |_| {
         let is_picked = picked.get_untracked() == 0;
         ids.with_untracked(|ids| selection.set(live, ids, is_picked));
+        selection.all.set(is_picked);
     };
     view! {
         <input

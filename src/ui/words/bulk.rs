@@ -13,6 +13,7 @@ words! {
     release: "Release…", "释放…";
     report: "Report of the last release", "上次释放的报告";
     too_many(most: usize): "At most {most} are released in one go", "一次最多释放 {most} 个";
+    picking: "Selecting…", "正在选择…";
     rehearsing: "The nodes are asked what would happen; nothing is touched.", "正在询问各节点会发生什么；不会改动任何东西。";
     rehearse_again: "Ask the nodes again", "再次询问节点";
     no_undo: "This does not stop the processes that believe they hold these locks, and nothing of it can be undone.", "这不会停止那些认为自己持有这些锁的进程，而且任何一步都无法撤销。";
@@ -60,6 +61,25 @@ pub fn count(count: usize) -> String {
         (Language::English, 1) => "1 lock selected".to_owned(),
         (Language::English, count) => format!("{count} locks selected"),
         (Language::Chinese, count) => format!("已选择 {count} 把锁"),
+    }
+}
+
+/// How many are selected of a list that is longer.
+pub fn count_of(count: usize, total: usize) -> String {
+    let total = super::locks::thousands(total);
+    match language() {
+        Language::English => format!("{} of {total} in the list", self::count(count)),
+        Language::Chinese => format!("{}，列表共 {total} 把", self::count(count)),
+    }
+}
+
+/// The button that selects all of a list, or as many as are released in one go.
+pub fn select_all_of(total: usize, most: usize) -> String {
+    match language() {
+        Language::English if total <= most => format!("Select all {total} that match"),
+        Language::English => format!("Select the first {most}, the most in one go"),
+        Language::Chinese if total <= most => format!("选择匹配的全部 {total} 把"),
+        Language::Chinese => format!("选择前 {most} 把（一次的上限）"),
     }
 }
 

@@ -6,18 +6,26 @@ mod report;
 mod run;
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 
 use self::dialog::BulkForm;
 use self::run::{Phase, Run};
+use super::fault_notice::FaultNotice;
 use super::selection::Selection;
+use crate::domain::Fault;
 use crate::domain::bulk::MOST_AT_ONCE;
+use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Variant, draft};
 use crate::ui::live::Live;
+use crate::ui::query::Query;
 use crate::ui::words::bulk as words;
 
 /// Says how many locks are selected, and what can be done with them; there while there are any.
 #[component]
-pub fn BulkBar() -> impl IntoView {
+pub fn BulkBar(
+    /// The list that they are picked from.
+    query: Memo<Query>,
+) -> impl IntoView {
     let Some(selection) = use_context::<Selection>() else {
         return ().into_any();
     };
@@ -47,6 +55,35 @@ pub fn BulkBar() -> impl IntoView {
         }
         is_open
     });
+    // What is shown may be less than the list has; how much that is changes while somebody selects.
+    let counted = Memo::new(move |_| {
+        let (count, total) = (selection.count(), live.total());
+        let is_a_part = selection.is_all_shown() || count >= MOST_AT_ONCE;
+        match is_a_part && count < total && query.with(|query| query.by.is_none()) {
+            true => words::count_of(count, total),
+            false => words::count(count),
+        }
+    });
+    let offers = Memo::new(move |_| selection.is_all_shown() && selection.count() < live.total());
+    let is_picking = RwSignal::new(false);
+    let picking = Signal::derive(move || is_picking.get().then(|| words::picking().to_owned()));
+    let fault = RwSignal::new(None::<Fault>);
+    let pick_all = move || {
+        let path = query.with_untracked(Query::path);
+        let search = path.split_once('?').map_or("", |(_, search)| search);
+        let asking = calls::pick(search.to_owned());
+        is_picking.set(true);
+        fault.set(None);
+        spawn_local(async move {
+            match asking.await.and_then(|told| told.read()) {
+                Ok(picked) => selection.replace(picked),
+                Err(why) => {
+                    fault.try_set(Some(why));
+                }
+            }
+            is_picking.try_set(false);
+        });
+    };
     let why_not = Signal::derive(move || {
         (selection.count() > MOST_AT_ONCE).then(|| words::too_many(MOST_AT_ONCE))
     });
@@ -60,7 +97,8 @@ pub fn BulkBar() -> impl IntoView {
                 class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 flex flex-wrap items-center gap-3 rounded-xl border border-line-strong bg-surface px-4 py-2.5 shadow-high"
                 aria-label=words::selected()
             >
-                <p role="status" class="grow font-medium">{move || words::count(selection.count())}</p>
+                <p role="status" class="grow font-medium">{move || counted.get()}</p>
+                {move || offers.get().then(|| view! { <Button why_not=picking on_press=move |()| pick_all()>{move || words::select_all_of(live.total(), MOST_AT_ONCE)}</Button> }.into_any())}
                 {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{words::report()}</Button> }.into_any())}
                 <Button on_press=move |()| {
                     selection.clear();
@@ -69,6 +107,7 @@ pub fn BulkBar() -> impl IntoView {
                 {move || (selection.count() > 0).then(|| view! {
                     <Button variant=Variant::Danger why_not on_press=move |()| begin()>{words::release()}</Button>
                 }.into_any())}
+                {move || fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> }.into_any())}
             </section>
         }.into_any())
     };

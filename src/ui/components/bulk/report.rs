@@ -103,6 +103,8 @@ mod tests {
     fn line(fate: Fate) -> Line {
         Line {
             picked: Picked {
+                label: None,
+                format: crate::domain::Format::Plain,
                 id: lock(&[1], NOW, NOW).id,
                 fingerprint: owner(1).fingerprint,
                 seen: SeenHold::default(),

@@ -101,17 +101,14 @@ impl Run {
     /// Takes these locks, and asks what would happen to them.
     pub(super) fn begin(self, live: Live, picked: Vec<Picked>) {
         let line = |picked: Picked| {
-            let lock = live.lock_untracked(&picked.id);
-            let owners = lock.iter().flat_map(|lock| &lock.owners);
-            let mut owners = owners.filter(|owner| owner.fingerprint == picked.fingerprint);
             let group = untrack(|| live.group(&picked.id.group));
-            let harm = lock.as_ref().and_then(|lock| libraries::harm(lock.format));
+            let harm = libraries::harm(picked.format);
             let environment = group.map(|group| group.environment);
             Line {
-                owner: owners.next().map_or_else(
-                    || picked.fingerprint.as_str()[..8].to_owned(),
-                    |owner| format::visible(&owner.name()),
-                ),
+                owner: match &picked.label {
+                    Some(label) => format::visible(label),
+                    None => picked.fingerprint.as_str()[..8].to_owned(),
+                },
                 harm,
                 // A group that is not known may be one that matters.
                 is_grave: harm.is_some()
