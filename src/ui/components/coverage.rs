@@ -24,6 +24,9 @@ pub fn sentence(coverage: &Coverage, now: Timestamp) -> String {
     words::pass(nth, keys, span, call, patterns, ago)
 }
 
+/// So many groups are told of, one by one.
+const MOST: usize = 10;
+
 /// For an empty table: what was scanned, where and when, group by group.
 #[component]
 pub fn WhatWasScanned() -> impl IntoView {
@@ -33,9 +36,14 @@ pub fn WhatWasScanned() -> impl IntoView {
         live.with_groups(|groups| {
             groups
                 .iter()
+                .take(MOST)
                 .map(|group| line(group, now))
                 .collect::<Vec<_>>()
         })
+    };
+    let others = move || {
+        let others = live.with_groups(|groups| groups.len().saturating_sub(MOST));
+        (others > 0).then(|| view! { <li>{words::other_groups(others)}</li> }.into_any())
     };
     view! {
         <ul class="flex flex-col gap-2">
@@ -51,6 +59,7 @@ pub fn WhatWasScanned() -> impl IntoView {
                     })
                     .collect_view()
             }}
+            {others}
         </ul>
         <p>{words::no_proof()}</p>
     }

@@ -133,7 +133,7 @@ pub fn LockRow(
                 <SelectBox lock />
             </td>
             <td role="cell" class="cell-verdict">
-                <span class="flex items-center gap-x-2 overflow-hidden whitespace-nowrap">
+                <span class="flex items-center gap-x-2 overflow-hidden whitespace-nowrap *:first:shrink-0">
                     {move || verdict()}
                 </span>
             </td>
@@ -147,7 +147,7 @@ pub fn LockRow(
                     <span class="ms-auto hidden shrink-0 text-xs text-muted 2xl:inline">{format}</span>
                 </span>
             </td>
-            {move || groups.get().then(|| view! { <td role="cell" class="cell-group truncate text-muted">{group.clone()}</td> }.into_any())}
+            {move || groups.get().then(|| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
             <td role="cell" class="cell-owner truncate">
                 {move || owners()}
             </td>

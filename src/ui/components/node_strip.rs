@@ -1,28 +1,89 @@
-//! One line per group: its nodes, and how much of the keyspace was seen.
+//! One line per group: its nodes, and how much of the keyspace was seen. Of many groups, those that somebody has to know of.
 
 use leptos::prelude::*;
 
 use super::coverage;
 use crate::domain::{Environment, GroupKind, GroupView, NodeState};
 use crate::ui::format;
-use crate::ui::kit::{Badge, Tone};
+use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::paths;
+use crate::ui::query::Query;
 use crate::ui::words::{seen as words, verdicts};
 
-/// A line for each group.
+/// So many groups have a line of their own; of more, those with a node that does not answer.
+const MOST: usize = 5;
+
+/// Which groups have a line.
+#[derive(Clone, PartialEq)]
+struct Lined {
+    names: Vec<String>,
+    /// How many have none.
+    others: usize,
+    /// How many of those have a node that does not answer.
+    troubled: usize,
+}
+
+impl Lined {
+    fn of(groups: &[GroupView], chosen: Option<&str>) -> Self {
+        let is_troubled = |group: &&GroupView| group.nodes_up() < group.nodes.len();
+        let mut lined: Vec<&GroupView> = match (chosen, groups.len()) {
+            (Some(chosen), _) => groups.iter().filter(|group| group.name == chosen).collect(),
+            (None, 0..=MOST) => groups.iter().collect(),
+            (None, _) => groups.iter().filter(is_troubled).collect(),
+        };
+        let troubled = match chosen {
+            Some(_) => 0,
+            None => lined.len().saturating_sub(MOST),
+        };
+        lined.truncate(MOST);
+        Self {
+            names: lined.iter().map(|group| group.name.clone()).collect(),
+            others: match chosen {
+                Some(_) => 0,
+                None => groups.len() - lined.len(),
+            },
+            troubled,
+        }
+    }
+}
+
+/// A line for each group, or for those of many that somebody has to know of; the only one for the group that was chosen.
 #[component]
-pub fn NodeStrips() -> impl IntoView {
+pub fn NodeStrips(
+    /// What is shown.
+    query: Memo<Query>,
+) -> impl IntoView {
     let live = Live::expect();
-    let names = Memo::new(move |_| {
-        live.with_groups(|groups| {
-            groups
-                .iter()
-                .map(|group| group.name.clone())
-                .collect::<Vec<_>>()
-        })
+    let lined = Memo::new(move |_| {
+        let chosen = query.with(|query| query.group.clone());
+        live.with_groups(|groups| Lined::of(groups, chosen.as_deref()))
     });
+    let names = Memo::new(move |_| lined.with(|lined| lined.names.clone()));
+    let others = move || {
+        let (others, troubled) = lined.with(|lined| (lined.others, lined.troubled));
+        let text = match troubled {
+            0 => words::groups_well(others),
+            troubled => words::groups_troubled(others, troubled),
+        };
+        let tone = if troubled > 0 {
+            "text-alarm"
+        } else {
+            "text-muted"
+        };
+        (others > 0).then(|| {
+            view! {
+                <p class=tone>
+                    {text} " "
+                    <Link href=paths::NODES class="text-accent underline underline-offset-2">{words::nodes()}</Link>
+                </p>
+            }
+            .into_any()
+        })
+    };
     view! {
         <div class="flex flex-col gap-1">
+            {others}
             {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }.into_any()).collect_view()}
         </div>
     }
@@ -61,7 +122,7 @@ fn NodeStrip(name: String) -> impl IntoView {
     view! {
             <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
                 <span class="inline-flex items-center gap-2">
-                    <span class="font-medium text-ink">{name}</span>
+                    <span class="font-medium text-ink wrap-anywhere">{name}</span>
                     {move || about()}
                 </span>
                 <ul aria-label=words::nodes() class="flex flex-wrap items-center gap-x-3">

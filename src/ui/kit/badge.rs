@@ -56,7 +56,7 @@ pub fn Badge(
 ) -> impl IntoView {
     view! {
         <span
-            class=format!("inline-flex items-center whitespace-nowrap rounded px-1.5 text-xs font-medium leading-5 {}", tone.surface())
+            class=format!("inline-block min-w-8 max-w-full truncate rounded px-1.5 align-middle text-xs font-medium leading-5 {}", tone.surface())
             title=title
         >
             {children()}

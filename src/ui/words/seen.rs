@@ -12,6 +12,9 @@ words! {
     a_call(latency: String): ", {latency} a call", "，每次调用 {latency}";
     pass(nth: u64, keys: String, span: String, call: String, patterns: String, ago: String): "pass {nth}: {keys} in {span}{call}, {patterns}, {ago}", "第 {nth} 遍：{span}内 {keys}{call}，{patterns}，{ago}";
     patterns: "Patterns: ", "匹配模式：";
+    groups_well(groups: usize): "{groups} other groups: all nodes answer.", "其他 {groups} 个组：全部节点有应答。";
+    groups_troubled(groups: usize, troubled: usize): "{groups} other groups, {troubled} of them with a node that does not answer.", "其他 {groups} 个组，其中 {troubled} 个有节点没有应答。";
+    other_groups(groups: usize): "and {groups} other groups", "以及其他 {groups} 个组";
     no_proof: "An observer cannot prove that nobody holds a lock: what matches no pattern is not seen.", "旁观者无法证明没有人持有某把锁：不符合任何模式的键是看不到的。";
     answering(group: &str, up: usize, nodes: String, seen: String): "{group}: {up} of {nodes} answer; {seen}.", "{group}：{nodes}中 {up} 个有应答；{seen}。";
     holds: "holds", "持有";
