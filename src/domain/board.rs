@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Change, Counts, GroupView, Lock, LockId, Timestamp};
+use super::{Bundles, Change, Counts, GroupView, Lock, LockId, Timestamp};
 
 /// Every lock that is observed, and the groups.
 ///
@@ -74,6 +74,9 @@ pub struct Snapshot {
     pub total: u32,
     /// How many are in which state, whichever of the states was asked for.
     pub counts: Counts,
+    /// The bundles of the list, where they were asked for in place of its locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Bundles>,
 }
 
 impl From<Snapshot> for Board {

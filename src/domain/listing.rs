@@ -180,6 +180,13 @@ pub struct Rank<'a> {
     id: Cow<'a, LockId>,
 }
 
+impl Rank<'_> {
+    /// Whose place it is.
+    pub fn id(&self) -> &LockId {
+        &self.id
+    }
+}
+
 /// Which end of the order comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Board, Confidence, Filter, Lock, LockId, Order, Rank, Sort, Timestamp};
+use super::bundle::Bundling;
+use super::{Board, Bundles, By, Confidence, Filter, Lock, LockId, Order, Rank, Sort, Timestamp};
 
 /// What somebody looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,9 @@ pub struct View {
     pub sort: Sort,
     /// Which end comes first.
     pub order: Order,
-    /// How many locks of the list come before those that are shown.
+    /// What its locks are bundled by; then bundles are shown in place of locks.
+    pub by: Option<By>,
+    /// How many locks (or bundles) of the list come before those that are shown.
     pub from: usize,
     /// How many at most.
     pub limit: usize,
@@ -36,6 +39,8 @@ pub struct Window {
     pub rest: u32,
     /// How many are in which state.
     pub counts: Counts,
+    /// The bundles, where they were asked for; then no lock is shown.
+    pub bundles: Option<Bundles>,
 }
 
 /// How many locks are in which state: of those that group, search, owner and format let through, whatever verdict or flag
@@ -71,6 +76,9 @@ pub struct WindowNews {
     /// The locks that are sent because they are followed, and are not rows of the window.
     #[serde(default)]
     pub apart: Vec<LockId>,
+    /// The bundles as they are now, where the window shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Bundles>,
 }
 
 impl View {
@@ -79,6 +87,7 @@ impl View {
         let mut tally = Tally::default();
         let mut total = 0_u32;
         let mut ranked: Vec<(Rank<'_>, &Arc<Lock>)> = Vec::new();
+        let mut bundling = self.by.map(|by| Bundling::new(by, self.order));
         for lock in board.locks.values() {
             if !self.filter.is_about(lock, now) {
                 continue;
@@ -91,7 +100,9 @@ impl View {
             if self.filter.is_in_state(lock) {
                 total += 1;
                 let rank = self.sort.rank(lock);
-                if after.is_none_or(|after| self.order.compare(&rank, after).is_gt()) {
+                if let Some(bundling) = &mut bundling {
+                    bundling.add(lock, rank);
+                } else if after.is_none_or(|after| self.order.compare(&rank, after).is_gt()) {
                     ranked.push((rank, lock));
                 }
             }
@@ -119,6 +130,7 @@ impl View {
             total,
             rest,
             counts: tally.counts(),
+            bundles: bundling.map(|bundling| bundling.window(self.from, self.limit)),
         }
     }
 }

@@ -103,6 +103,64 @@ async fn a_window_begins_where_it_is_asked_to_and_a_short_list_shows_its_end() {
 }
 
 #[tokio::test]
+async fn a_list_is_bundled_with_its_counts_and_a_window_follows_the_bundles() {
+    let nodes = RedisNodes::start(1).await;
+    for n in 0..3 {
+        let name = format!("lock:odd:{n}:x");
+        nodes.set(0, name.as_bytes(), b"owner", None).await;
+    }
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    for n in 0..30 {
+        let name = format!("lock:{n:02}");
+        nodes.set(0, name.as_bytes(), b"owner", Some(60_000)).await;
+    }
+    let person = console.person();
+    eventually_is("all are seen", async || {
+        person.get("/api/v1/locks?limit=1").await.json()["total"] == 33
+    })
+    .await;
+    let listed = person.get("/api/v1/locks?by=prefix").await.json();
+    assert_eq!(listed["locks"], Value::Array(Vec::new()));
+    assert_eq!(
+        (&listed["total"], &listed["next_cursor"]),
+        (&33.into(), &Value::Null)
+    );
+    let bundles = &listed["bundles"];
+    assert_eq!(
+        (&bundles["by"], &bundles["total"]),
+        (&"prefix".into(), &2.into())
+    );
+    let first = &bundles["rows"][0];
+    assert_eq!(
+        (&first["name"], &first["locks"], &first["attention"]),
+        (&"lock:odd:".into(), &3.into(), &3.into())
+    );
+    assert_eq!(first["verdicts"]["held"], 3);
+    assert_eq!(first["flags"]["no-expiry"], 3);
+    assert_eq!(first["first"]["group"], "jobs");
+    let by_group = person.get("/api/v1/locks?by=group&q=lock:1").await.json();
+    assert_eq!(by_group["bundles"]["rows"][0]["name"], "jobs");
+    assert_eq!(by_group["bundles"]["rows"][0]["locks"], 10);
+
+    // What its search opens is what it counted.
+    let opened = person.get("/api/v1/locks?q=prefix:lock:odd:").await.json();
+    assert_eq!(opened["total"], 3);
+
+    let query = "?by=prefix&sort=key&limit=1&from=1";
+    let mut viewer = person.watch(query, None).await;
+    let shown = viewer.next().await.unwrap().data;
+    assert_eq!(names(&shown["locks"]), Vec::<&str>::new());
+    assert_eq!(shown["bundles"]["from"], 1);
+    assert_eq!(shown["bundles"]["rows"][0]["name"], "lock:odd:");
+    nodes.delete(0, b"lock:odd:1:x").await;
+    let news = viewer.until(|told| told.event == "window").await;
+    assert_eq!(news.data["bundles"]["rows"][0]["locks"], 2);
+
+    let wrong = person.get("/api/v1/locks?by=colour").await;
+    assert_eq!((wrong.status, wrong.code().as_str()), (400, "bad-request"));
+}
+
+#[tokio::test]
 async fn a_list_is_exported_whole_and_no_cell_is_a_formula() {
     let nodes = RedisNodes::start(1).await;
     let console = console(&nodes).await;

@@ -86,6 +86,9 @@ pub fn events<'a>(
     for (name, value) in query.asked() {
         path.push_str(&format!("&{name}={}", segment(&value)));
     }
+    if let Some(by) = query.by {
+        path.push_str(&format!("&by={}", by.slug()));
+    }
     let lock = |id: &LockId| format!("{}/{}", segment(&id.group), id.key.encoded());
     let mut also: Vec<String> = also.map(lock).collect();
     // What would make an address too long is not followed: its page says that it is not live.

@@ -1,7 +1,9 @@
 //! What the table shows and in which order, as the URL says it: search, filter, group, sort.
 
 use crate::domain::listing::{Filter, Order, Sort};
-use crate::domain::{Confidence, Flag, Lock, LockKey, Search, SearchError, Sight, Verdict, View};
+use crate::domain::{
+    By, Confidence, Flag, Lock, LockKey, Search, SearchError, Sight, Verdict, View,
+};
 
 use super::paths;
 
@@ -34,6 +36,10 @@ pub struct Query {
     pub sort: Sort,
     /// Which end comes first, where it is not the usual one.
     pub order: Option<Order>,
+    /// What its rows are bundled by.
+    pub by: Option<By>,
+    /// How many rows come before the first that is shown.
+    pub from: usize,
 }
 
 impl Query {
@@ -58,6 +64,8 @@ impl Query {
                 "flag" => query.only = Flag::from_slug(&value).map_or(query.only, Only::Flag),
                 "sort" => query.sort = Sort::from_slug(&value).unwrap_or(query.sort),
                 "order" => query.order = Order::from_slug(&value),
+                "by" => query.by = By::from_slug(&value),
+                "from" => query.from = value.parse().unwrap_or(0),
                 _ => {}
             }
         }
@@ -89,6 +97,12 @@ impl Query {
         if let Some(order) = self.order {
             fields.push(("order", order.slug().to_owned()));
         }
+        if let Some(by) = self.by {
+            fields.push(("by", by.slug().to_owned()));
+        }
+        if self.from > 0 {
+            fields.push(("from", self.from.to_string()));
+        }
         fields
     }
 
@@ -111,7 +125,7 @@ impl Query {
     pub fn with_only(&self, only: Only) -> Self {
         Self {
             only,
-            ..self.clone()
+            ..self.begun()
         }
     }
 
@@ -119,7 +133,7 @@ impl Query {
     pub fn with_group(&self, group: Option<String>) -> Self {
         Self {
             group,
-            ..self.clone()
+            ..self.begun()
         }
     }
 
@@ -127,8 +141,41 @@ impl Query {
     pub fn with_text(&self, text: String) -> Self {
         Self {
             text,
+            ..self.begun()
+        }
+    }
+
+    /// The same, bundled by something else.
+    pub fn bundled(&self, by: Option<By>) -> Self {
+        Self { by, ..self.begun() }
+    }
+
+    /// The locks of one bundle.
+    pub fn opened(&self, by: By, name: &str) -> Self {
+        let group = (by == By::Group).then(|| name.to_owned());
+        let text = match by.ask(name) {
+            Some(ask) => Search::understood(&self.text).with(ask).to_string(),
+            None => self.text.clone(),
+        };
+        Self {
+            text,
+            group: group.or_else(|| self.group.clone()),
+            by: None,
+            ..self.begun()
+        }
+    }
+
+    /// The same from this row on.
+    pub fn beginning_at(&self, from: usize) -> Self {
+        Self {
+            from,
             ..self.clone()
         }
+    }
+
+    /// The same from its first row on.
+    fn begun(&self) -> Self {
+        self.beginning_at(0)
     }
 
     /// The same sorted by another column; by the same column, the other way round.
@@ -141,7 +188,7 @@ impl Query {
         Self {
             sort,
             order,
-            ..self.clone()
+            ..self.begun()
         }
     }
 
@@ -150,15 +197,16 @@ impl Query {
         Self {
             sort,
             order: None,
-            ..self.clone()
+            ..self.begun()
         }
     }
 
-    /// The same with every filter taken off; the order stays.
+    /// The same with every filter taken off; order and bundles stay.
     pub fn unfiltered(&self) -> Self {
         Self {
             sort: self.sort,
             order: self.order,
+            by: self.by,
             ..Self::default()
         }
     }
@@ -203,7 +251,8 @@ impl Query {
             filter,
             sort: self.sort,
             order: self.order(),
-            from: 0,
+            by: self.by,
+            from: self.from,
             limit: rows,
         }
     }

@@ -104,6 +104,8 @@ fn every_state_survives_the_url() {
         "group=orders&verdict=split",
         "flag=no-expiry&sort=key&order=desc",
         "show=attention&sort=held",
+        "q=x&by=prefix&from=120",
+        "by=owner",
     ] {
         let query = Query::parse(search);
         let path = query.path();
@@ -114,6 +116,33 @@ fn every_state_survives_the_url() {
         );
     }
     assert_eq!(Query::parse("q=a+b").text, "a b");
+}
+
+#[test]
+fn another_search_begins_at_its_first_row_and_a_bundle_opens_as_a_list() {
+    let far = Query::parse("q=held%3E1m&sort=key&by=prefix&from=120");
+    for next in [
+        far.with_text("x".to_owned()),
+        far.with_group(Some("orders".to_owned())),
+        far.with_only(Only::Attention),
+        far.by_sort(Sort::Held),
+        far.sorted(Sort::Held),
+        far.bundled(Some(By::Owner)),
+    ] {
+        assert_eq!(next.from, 0, "{next:?}");
+        assert!(next.by.is_some(), "{next:?}");
+    }
+    for (by, name, path) in [
+        (
+            By::Prefix,
+            "lock:a b:",
+            "/?q=held%3E1m%20prefix%3A%22lock%3Aa%20b%3A%22&sort=key",
+        ),
+        (By::Owner, "", "/?q=held%3E1m%20host%3A%22%22&sort=key"),
+        (By::Group, "orders", "/?q=held%3E1m&group=orders&sort=key"),
+    ] {
+        assert_eq!(far.opened(by, name).path(), path);
+    }
 }
 
 #[test]

@@ -115,13 +115,13 @@ fn values(field: Field, known: &Known) -> Vec<String> {
     match field {
         Field::Group => known.groups.clone(),
         Field::Node => known.nodes.clone(),
-        Field::Owner => known.owners.clone(),
+        Field::Owner | Field::Host => known.owners.clone(),
         Field::Format => known.formats.clone(),
         Field::Verdict => Verdict::ALL
             .map(|verdict| verdict.slug().to_owned())
             .to_vec(),
         Field::Flag | Field::Confidence | Field::Is | Field::Lease => words(),
-        Field::Key | Field::Held => Vec::new(),
+        Field::Key | Field::Prefix | Field::Held => Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ pub use complete::{Completion, Known, complete};
 pub use parse::{SearchError, Wrong};
 
 use super::listing::contains;
-use super::{Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
+use super::{By, Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
 
 /// What is searched for: all of these terms must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub enum Ask {
     Owner(String),
     /// Its name contains this, or matches it where it is a pattern.
     Key(String),
+    /// Its name begins with this, up to the part that varies; empty for names without such a beginning.
+    Prefix(String),
+    /// This host holds it; empty where no label names an owner.
+    Host(String),
     /// This node shows it.
     Node(String),
     /// It has been held for longer (or shorter) than so many milliseconds.
@@ -86,6 +90,10 @@ pub enum Field {
     Owner,
     /// The name.
     Key,
+    /// What the name begins with, up to the part that varies.
+    Prefix,
+    /// The host of an owner.
+    Host,
     /// A node that shows it.
     Node,
     /// How long it has been held.
@@ -100,7 +108,7 @@ pub enum Field {
 
 impl Field {
     /// Every field, the most used first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Group,
         Self::Verdict,
         Self::Flag,
@@ -108,6 +116,8 @@ impl Field {
         Self::Lease,
         Self::Owner,
         Self::Key,
+        Self::Prefix,
+        Self::Host,
         Self::Node,
         Self::Format,
         Self::Is,
@@ -123,6 +133,8 @@ impl Field {
             Self::Format => "format",
             Self::Owner => "owner",
             Self::Key => "key",
+            Self::Prefix => "prefix",
+            Self::Host => "host",
             Self::Node => "node",
             Self::Held => "held",
             Self::Lease => "lease",
@@ -140,6 +152,8 @@ impl Field {
             Self::Format => "format:redisson",
             Self::Owner => "owner:web-3",
             Self::Key => "key:lock:invoice:*",
+            Self::Prefix => "prefix:lock:invoice:",
+            Self::Host => "host:web-3",
             Self::Node => "node:c",
             Self::Held => "held>10m",
             Self::Lease => "lease<5s",
@@ -157,7 +171,13 @@ impl Field {
             Self::Confidence => Confidence::ALL.map(Confidence::slug).to_vec(),
             Self::Is => vec!["attention"],
             Self::Lease => vec!["none"],
-            Self::Group | Self::Owner | Self::Key | Self::Node | Self::Held => Vec::new(),
+            Self::Group
+            | Self::Owner
+            | Self::Key
+            | Self::Prefix
+            | Self::Host
+            | Self::Node
+            | Self::Held => Vec::new(),
         }
     }
 
@@ -180,6 +200,16 @@ impl Search {
         Self {
             terms: vec![Term { not: false, ask }],
         }
+    }
+
+    /// The same with one more condition, unless it is there already.
+    pub fn with(&self, ask: Ask) -> Self {
+        let mut search = self.clone();
+        let term = Term { not: false, ask };
+        if !search.terms.contains(&term) {
+            search.terms.push(term);
+        }
+        search
     }
 
     /// The same without one of its terms.
@@ -221,6 +251,8 @@ impl Ask {
                 glob::matches(name.as_bytes(), lock.key().as_bytes())
             }
             Self::Key(part) => contains(&lock.key().text(), part),
+            Self::Prefix(name) => lock.is_bundled(By::Prefix, name),
+            Self::Host(name) => lock.is_bundled(By::Owner, name),
             Self::Node(name) => lock
                 .nodes
                 .iter()

@@ -154,7 +154,8 @@ impl Reader<'_> {
             Value::Quoted(text) => (text.as_str(), false),
         };
         let wrong = |reader: &Self, wrong| Err(reader.error(from, text, wrong));
-        if text.is_empty() {
+        let may_be_nothing = !is_bare && matches!(field, Field::Prefix | Field::Host);
+        if text.is_empty() && !may_be_nothing {
             return wrong(self, Wrong::NoValue(field));
         }
         let is_compared = matches!(by, '<' | '>');
@@ -176,6 +177,8 @@ impl Reader<'_> {
             _ if is_compared => wrong(self, Wrong::NotCompared(field)),
             Field::Owner => Ok(Ask::Owner(text.to_owned())),
             Field::Key => Ok(Ask::Key(text.to_owned())),
+            Field::Prefix => Ok(Ask::Prefix(text.to_owned())),
+            Field::Host => Ok(Ask::Host(text.to_owned())),
             Field::Node => Ok(Ask::Node(text.to_owned())),
             Field::Group if !is_bare => Ok(Ask::Group(vec![text.to_owned()])),
             Field::Group => self

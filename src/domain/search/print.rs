@@ -44,6 +44,8 @@ impl Display for Ask {
             Self::Attention => of(Field::Is, "attention".to_owned()),
             Self::Owner(part) => of(Field::Owner, value(part)),
             Self::Key(name) => of(Field::Key, value(name)),
+            Self::Prefix(name) => of(Field::Prefix, value(name)),
+            Self::Host(name) => of(Field::Host, value(name)),
             Self::Node(name) => of(Field::Node, value(name)),
             Self::Held(than, ms) => format!("held{}{}", sign(*than), span(*ms)),
             Self::Lease(than, ms) => format!("lease{}{}", sign(*than), span(*ms)),

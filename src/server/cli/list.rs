@@ -1,5 +1,6 @@
 //! `lockkeeper list`: goes over every node once and shows the locks that are there.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use super::show::{flags, verdict_style};
 use super::text::{self, Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::{
-    Answer, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState, Order, Search,
-    SearchError, Sight, Sort, Timestamp, Verdict,
+    Answer, Bundle, Bundles, By, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState,
+    Order, Search, SearchError, Sight, Sort, Timestamp, Verdict,
 };
 use crate::server::index::Survey;
 use crate::server::operations::{ListQuery, Listing};
@@ -54,7 +55,10 @@ pub struct List {
     /// asc or desc [default: the end that people want to see first].
     #[arg(long, value_name = "ORDER", value_parser = |text: &str| word(text, Order::from_slug, &["asc", "desc"]))]
     order: Option<Order>,
-    /// At most so many locks [default: all].
+    /// One line for all locks of a prefix, an owner's host or a group, with their counts: prefix, owner, group.
+    #[arg(long, value_name = "WORD", value_parser = |text: &str| word(text, By::from_slug, &By::ALL.map(By::slug)))]
+    by: Option<By>,
+    /// At most so many locks, or lines of them [default: all].
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// How long to go over the nodes before showing what was found so far.
@@ -85,6 +89,7 @@ impl List {
             },
             sort: self.sort,
             order: self.order.unwrap_or(self.sort.usual_order()),
+            by: self.by,
             limit: self.limit.unwrap_or(usize::MAX),
             cursor: None,
         }
@@ -163,7 +168,51 @@ fn misses_nothing(group: &GroupView, survey: &Survey) -> bool {
     survey.gone_over.len() + quorum > group.nodes.len()
 }
 
+/// The bundles, as many lines.
+fn bundled(bundles: &Bundles, now: Timestamp) -> String {
+    let plain = |text: String| (text, Style::Plain);
+    let counts = |counts: &BTreeMap<String, u32>| {
+        let counts = counts.iter().map(|(of, many)| format!("{of} {many}"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let row = |bundle: &Bundle| {
+        let name = match bundle.name.as_str() {
+            "" => "-".to_owned(),
+            name => visible(name),
+        };
+        let oldest = now.since(bundle.oldest).as_millis();
+        vec![
+            plain(name),
+            plain(bundle.locks.to_string()),
+            match bundle.attention {
+                0 => plain("-".to_owned()),
+                many => (many.to_string(), Style::Odd),
+            },
+            plain(text::span(u64::try_from(oldest).unwrap_or(u64::MAX))),
+            plain(counts(&bundle.verdicts)),
+            (counts(&bundle.flags), Style::Odd),
+        ]
+    };
+    let rows: Vec<Vec<(String, Style)>> = bundles.rows.iter().map(row).collect();
+    let by = bundles.by.slug().to_uppercase();
+    let heading = [
+        by.as_str(),
+        "LOCKS",
+        "ATTENTION",
+        "OLDEST",
+        "VERDICTS",
+        "FLAGS",
+    ];
+    match rows.is_empty() {
+        true => String::new(),
+        false => Page::of_stdout().table(&heading, &rows),
+    }
+}
+
 fn table(listing: &Listing) -> String {
+    if let Some(bundles) = &listing.bundles {
+        return bundled(bundles, listing.observed_at);
+    }
     if listing.locks.is_empty() {
         return String::new();
     }
@@ -212,8 +261,12 @@ fn row(lock: &Lock, now: Timestamp) -> Vec<(String, Style)> {
 
 /// What was seen and what was not, for standard error.
 fn coverage(listing: &Listing, groups: &[GroupView], surveys: &[Survey]) -> String {
-    let shown = listing.locks.len();
     let total = usize::try_from(listing.total).unwrap_or(usize::MAX);
+    // Bundles stand for all of their locks.
+    let shown = match &listing.bundles {
+        Some(_) => total,
+        None => listing.locks.len(),
+    };
     let mut out = if shown < total {
         format!("{shown} of {}", counted(total, "lock"))
     } else {

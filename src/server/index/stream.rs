@@ -220,6 +220,7 @@ impl Stream {
             locks,
             from: 0,
             apart: Vec::new(),
+            bundles: None,
         };
         (id, snapshot)
     }

@@ -64,6 +64,7 @@ impl Watched {
                 left: Vec::new(),
                 from: 0,
                 apart: Vec::new(),
+                bundles: None,
             },
         }
     }
@@ -118,6 +119,7 @@ impl Watched {
             apart: self.news.apart.clone(),
             total: self.news.total,
             counts: self.news.counts.clone(),
+            bundles: self.news.bundles.clone(),
         };
         (snapshot, seen.id, seen.until)
     }
@@ -223,6 +225,7 @@ fn news(window: &Window, apart: &[Arc<Lock>]) -> WindowNews {
         left: Vec::new(),
         from: window.from,
         apart: apart.iter().map(|lock| lock.id.clone()).collect(),
+        bundles: window.bundles.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Operations;
-use crate::domain::{Fault, Filter, Lock, Order, Rank, Sort, Timestamp, View};
+use crate::domain::{Bundles, By, Fault, Filter, Lock, Order, Rank, Sort, Timestamp, View};
 use crate::server::access::Actor;
 
 /// Which locks, in which order, which page.
@@ -18,6 +18,8 @@ pub struct ListQuery {
     pub sort: Sort,
     /// Which end comes first.
     pub order: Order,
+    /// What the locks are bundled by; then bundles are told in place of locks.
+    pub by: Option<By>,
     /// How many at most.
     pub limit: usize,
     /// Where the last page ended.
@@ -40,6 +42,9 @@ pub struct Listing {
     pub nodes_reached: u32,
     /// How many there are.
     pub nodes_total: u32,
+    /// With `by`: the bundles, in place of `locks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Bundles>,
 }
 
 impl Operations {
@@ -56,6 +61,7 @@ impl Operations {
             },
             sort: query.sort,
             order: query.order,
+            by: query.by,
             from: 0,
             limit: query.limit,
         };
@@ -83,6 +89,7 @@ impl Operations {
             observed_at: now,
             nodes_reached,
             nodes_total,
+            bundles: page.bundles,
         })
     }
 }

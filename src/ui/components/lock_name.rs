@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::LockKey;
+use crate::domain::{LockKey, prefix};
 use crate::ui::format;
 use crate::ui::words::locks as words;
 
@@ -49,7 +49,7 @@ pub fn LockName(
     .into_any()
 }
 
-/// What several of the rows begin with, in order; a beginning ends with `:` or `/`.
+/// What several of the rows begin with, in order; a beginning ends where a part of a name does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Beginnings(Vec<String>);
 
@@ -59,8 +59,7 @@ impl Beginnings {
         let mut all = Vec::new();
         for key in keys {
             let text = key.text();
-            let ends = text.match_indices([':', '/']);
-            all.extend(ends.map(|(at, _)| text[..=at].to_owned()));
+            all.extend(prefix::ends(&text).map(|end| text[..end].to_owned()));
         }
         all.sort_unstable();
         let shared = all.chunk_by(|a, b| a == b).filter(|same| same.len() > 1);
@@ -70,14 +69,14 @@ impl Beginnings {
     /// How many bytes of this name other names share.
     pub fn shared(&self, key: &LockKey) -> usize {
         let text = key.text();
-        let ends = text.rmatch_indices([':', '/']).map(|(at, _)| at + 1);
+        let mut ends = prefix::ends(&text).rev();
         let is_shared = |end: &usize| {
             let beginning = &text[..*end];
             self.0
                 .binary_search_by(|known| known.as_str().cmp(beginning))
                 .is_ok()
         };
-        ends.into_iter().find(is_shared).unwrap_or(0)
+        ends.find(is_shared).unwrap_or(0)
     }
 }
 

@@ -1,34 +1,31 @@
 //! The table of locks: a window onto a list that may be far longer than a page can be, with the rows that are on screen.
 
-mod bar;
 mod column;
-mod keys;
+pub mod keys;
 mod nothing;
 mod rows;
 mod viewport;
 
-use leptos::ev;
 use leptos::html;
 use leptos::prelude::*;
 
-use self::bar::TableBar;
 use self::column::Column;
 pub use self::keys::Cursor;
-use self::nothing::Nothing;
+pub use self::nothing::Nothing;
 use self::rows::{Looking, Rows, Sent};
 use self::viewport::Viewport;
+use super::holding::Holding;
 use super::lock_name::Beginnings;
 use super::lock_row::LockRow;
+use super::pager::{Page, Pager};
 use super::selection::SelectAll;
+use super::table_bar::TableBar;
 use super::times::Times;
 use crate::domain::LockId;
 use crate::domain::listing::Sort;
 use crate::ui::live::{Freshness, Live};
 use crate::ui::query::Query;
 use crate::ui::words::locks as words;
-
-/// The order holds this long after the pointer last moved over the table.
-const HOLD_MS: u64 = 8_000;
 
 /// What is drawn in one row: a lock, or the place of one that is on its way.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -58,21 +55,15 @@ pub fn LockTable(
 ) -> impl IntoView {
     Times::provide();
     let live = Live::expect();
-    let viewport = Viewport::new();
-    let (touched, has_focus) = (RwSignal::new(None), RwSignal::new(false));
-    let (paused, let_in) = (RwSignal::new(false), RwSignal::new(0_u32));
-    // Rows never jump under the pointer: the order holds while somebody points at the table, is in it or has scrolled it.
-    let is_pointed_at = Memo::new(move |_| {
-        touched
-            .get()
-            .is_some_and(|at| live.now.get().since(at).as_millis() < u128::from(HOLD_MS))
-    });
+    let viewport = Viewport::at(live.from_untracked());
+    let holding = Holding::of(live);
     let rows = Memo::new(move |before: Option<&Rows>| {
         let origin = before.map_or(0, |before| before.origin);
         let seen = viewport.seen_untracked(origin);
         let query = query.get();
         let (from, ids) = live.rows(&query);
-        let holds = is_pointed_at.get() || has_focus.get() || paused.get() || seen.start > 0;
+        // Somebody who has scrolled reads.
+        let holds = holding.holds() || seen.start > 0;
         let sent = Sent {
             query,
             from,
@@ -82,7 +73,7 @@ pub fn LockTable(
         let looking = Looking {
             seen,
             holds,
-            let_in: let_in.get(),
+            let_in: holding.times_let_in(),
         };
         Rows::next(before, sent, looking)
     });
@@ -111,8 +102,6 @@ pub fn LockTable(
     });
 
     let drawn = Memo::new(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
-    let touch = move || touched.set(Some(live.now.get_untracked()));
-    let leave = move || touched.set(None);
     let beginnings =
         Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
     let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
@@ -134,6 +123,15 @@ pub fn LockTable(
             }}
         }
     };
+    let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
+    let counted = Signal::derive(move || words::counted(rows.with(|rows| rows.total)));
+    let page = Memo::new(move |_| {
+        rows.with(|rows| Page {
+            from: rows.from,
+            rows: rows.ids.len(),
+            total: rows.total,
+        })
+    });
     let above = Signal::derive(move || drawn.with(|drawn| drawn.above));
     let below = Signal::derive(move || drawn.with(|drawn| drawn.below));
     let line = move |nth: ReadSignal<usize>, line: Line| {
@@ -151,7 +149,7 @@ pub fn LockTable(
     };
 
     view! {
-        <TableBar query rows paused on_let_in=move || let_in.update(|n| *n = n.wrapping_add(1)) />
+        <TableBar query counted waiting holding />
         <div class="rounded-xl border border-line bg-surface shadow-lift">
             {move || {
                 if is_empty.get() {
@@ -164,14 +162,10 @@ pub fn LockTable(
                     aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
                     class="lock-table"
                     class=("is-stale", blind)
-                    on:pointermove=move |event: ev::PointerEvent| {
-                        if event.pointer_type() == "mouse" {
-                            touch();
-                        }
-                    }
-                    on:pointerleave=move |_| leave()
-                    on:focusin=move |_| has_focus.set(true)
-                    on:focusout=move |_| has_focus.set(false)
+                    on:pointermove=move |event| holding.point(&event)
+                    on:pointerleave=move |_| holding.leave()
+                    on:focusin=move |_| holding.focus(true)
+                    on:focusout=move |_| holding.focus(false)
                 >
                     <thead role="rowgroup">
                         <tr role="row" aria-rowindex="1">
@@ -200,6 +194,10 @@ pub fn LockTable(
                 </table>
                 }.into_any()
             }}
+        </div>
+        // With a script, further rows come when the page is scrolled.
+        <div class="without-script">
+            <Pager query page />
         </div>
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::domain::{Counts, LockId, View};
+use crate::domain::{Bundles, Counts, LockId, View};
 use crate::ui::paths;
 use crate::ui::query::Query;
 
 /// How many rows come with the page. A screen has fewer, and the others would have to be drawn before it wakes up.
-const ROWS_AT_FIRST: usize = 60;
+pub const ROWS_AT_FIRST: usize = 60;
 /// How many rows are asked for at once: those on screen, and as many on both sides as are scrolled past while others come.
 const ROWS: usize = 200;
 /// The first row that is asked for is a multiple of this, so that viewers of nearly the same rows share them.
@@ -26,9 +26,12 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// How many rows that are.
+    /// How many rows that are. Bundles are shown a page at a time.
     pub(super) fn rows(&self) -> usize {
-        ROWS
+        match self.query.by {
+            Some(_) => ROWS_AT_FIRST,
+            None => ROWS,
+        }
     }
 
     /// From where on to ask, where these rows of a list of so many are on screen and not all of them, and those near
@@ -57,6 +60,8 @@ pub(super) struct Sums {
     pub(super) from: u32,
     /// Locks that are sent and are no rows.
     pub(super) apart: Vec<LockId>,
+    /// The bundles, where they are shown in place of locks.
+    pub(super) bundles: Option<Bundles>,
 }
 
 /// What the page at an address shows of the board: the list that the address names, or the usual one, and its lock.

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::domain::{
-    Board, Change, Counts, Ending, GroupView, Lock, LockId, Me, Painted, Snapshot, Timestamp,
-    WindowNews,
+    Board, Bundles, By, Change, Counts, Ending, GroupView, Lock, LockId, Me, Painted, Snapshot,
+    Timestamp, WindowNews,
 };
 
 use super::calls;
 use super::components::loaded::Loading;
 use super::query::Query;
 pub use again::again;
-pub use asked::seen_from;
 use asked::{Asked, Sums};
+pub use asked::{ROWS_AT_FIRST, seen_from};
 pub use freshness::Freshness;
 
 /// How many endings are remembered for the pages that still show their locks.
@@ -149,8 +149,8 @@ impl Live {
             let is_new = self.asked.with_untracked(|asked| asked.query != query);
             if is_new {
                 self.asked.update(|asked| {
-                    // A list in another order, or of other locks, is read from its beginning.
-                    asked.from = 0;
+                    // A list in another order, or of other locks, is read from where its address says.
+                    asked.from = query.from;
                     asked.query = query;
                 });
             }
@@ -202,6 +202,19 @@ impl Live {
             ids.map(|lock| lock.id.clone()).collect()
         });
         (from, rows)
+    }
+
+    /// How many rows come before those that were sent, without tracking that.
+    pub fn from_untracked(self) -> usize {
+        self.sums.with_untracked(|sums| size(sums.from))
+    }
+
+    /// The bundles that were sent, where they are of this kind; tracks them.
+    pub fn bundles(self, by: By) -> Option<Bundles> {
+        self.sums.with(|sums| {
+            let bundles = sums.bundles.as_ref();
+            bundles.filter(|bundles| bundles.by == by).cloned()
+        })
     }
 
     /// How many locks are in which state; tracks these numbers.
@@ -264,6 +277,7 @@ impl Live {
             counts: snapshot.counts.clone(),
             from: snapshot.from,
             apart: snapshot.apart.clone(),
+            bundles: snapshot.bundles.clone(),
         });
         let board = Board::from(snapshot);
         self.board.with_value(|before| {
@@ -356,6 +370,7 @@ impl Live {
             counts: news.counts,
             from: news.from,
             apart: news.apart,
+            bundles: news.bundles,
         });
         self.locks_changed.update(|n| *n = n.wrapping_add(1));
     }

@@ -163,6 +163,8 @@ fn searches() -> impl IntoView {
         ("format:redisson", help::of_format()),
         ("owner:web-3", help::of_owner()),
         ("key:lock:invoice:*", help::of_key()),
+        ("prefix:lock:invoice:", help::of_prefix()),
+        ("host:web-3", help::of_host()),
         ("node:a", help::of_node()),
         ("held>10m", help::of_held()),
         ("lease<5s", help::of_lease()),

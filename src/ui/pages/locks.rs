@@ -7,6 +7,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::bulk::BulkBar;
+use crate::ui::components::bundle_table::BundleTable;
 use crate::ui::components::filter_tiles::FilterTiles;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::lock_table::LockTable;
@@ -28,6 +29,12 @@ pub fn LocksPage() -> impl IntoView {
     Live::expect().look_at(query);
     Selection::provide();
     let acquiring = Shortcuts::expect().acquiring;
+    let by = Memo::new(move |_| query.with(|query| query.by));
+    let acquire = Callback::new(move |()| acquiring.set(true));
+    let table = move || match by.get() {
+        Some(by) => view! { <BundleTable query by on_acquire=acquire /> }.into_any(),
+        None => view! { <LockTable query on_acquire=acquire /> }.into_any(),
+    };
     let navigate = StoredValue::new(use_navigate());
     let show_mine =
         move |_| navigate.with_value(|navigate| navigate(paths::MINE, NavigateOptions::default()));
@@ -37,7 +44,7 @@ pub fn LocksPage() -> impl IntoView {
         <OnBoard>
             <div class="flex flex-col gap-4">
                 <FilterTiles query />
-                <NodeStrips />
+                <NodeStrips query />
                 <div class="flex flex-wrap items-center gap-2">
                     <SearchBar query />
                     <Button on_press=move |()| acquiring.set(true)>
@@ -45,8 +52,8 @@ pub fn LocksPage() -> impl IntoView {
                         {words::acquire()}
                     </Button>
                 </div>
-                <LockTable query on_acquire=move |()| acquiring.set(true) />
-                <BulkBar />
+                {table}
+                <BulkBar query />
             </div>
         </OnBoard>
         <AcquireDialog open=acquiring on_acquired=show_mine />

@@ -74,6 +74,8 @@ words! {
     of_format: "locks that this library wrote", "由此库写入的锁";
     of_owner: "locks whose owner's label or fingerprint has this", "持有者标签或指纹包含此内容的锁";
     of_key: "locks whose name fits the pattern", "名称符合此模式的锁";
+    of_prefix: "locks whose names begin with exactly this, up to their first part that is a number or an id, else up to the last part", "名称以此为前缀的锁：前缀到第一个数字或 ID 部分之前为止，没有则到最后一部分之前";
+    of_host: "locks that this host holds, as far as labels tell; host:\"\" are those without a label", "此主机持有的锁（依标签而定）；host:\"\" 为没有标签的锁";
     of_node: "locks that this node shows", "此节点上可见的锁";
     of_held: "locks held for more than ten minutes", "持有超过十分钟的锁";
     of_lease: "locks with less than five seconds left", "剩余时间不足五秒的锁";

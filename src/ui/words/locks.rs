@@ -256,7 +256,8 @@ pub fn renewals(renewals: &Renewals) -> String {
     }
 }
 
-fn thousands(n: usize) -> String {
+/// A whole number with its thousands apart.
+pub(super) fn thousands(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + 4);
     for (at, digit) in digits.chars().enumerate() {

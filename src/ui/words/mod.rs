@@ -53,6 +53,7 @@ pub mod locks;
 pub mod nodes;
 pub mod owners;
 pub mod palette;
+pub mod rows;
 pub mod seen;
 pub mod verdicts;
 pub mod waits;

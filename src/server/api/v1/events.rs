@@ -66,6 +66,9 @@ pub struct EventParams {
     sort: Option<String>,
     /// Which end comes first.
     order: Option<String>,
+    /// As in the list of locks: the window is one onto bundles then, `limit` and `from` count bundles, and `event: window` brings
+    /// those that it shows.
+    by: Option<String>,
     /// How many locks the window has: 1 to 1000, default 100.
     limit: Option<String>,
     /// How many locks of the list come before the window, by default none. A list that is shorter shows its end.
@@ -97,6 +100,7 @@ impl EventParams {
             owner: self.owner,
             sort: self.sort,
             order: self.order,
+            by: self.by,
             limit: self.limit,
             cursor: None,
             r#as: None,
@@ -109,6 +113,7 @@ impl EventParams {
             filter: query.filter,
             sort: query.sort,
             order: query.order,
+            by: query.by,
             from: from.unwrap_or(0),
             limit: query.limit,
         };

@@ -7,7 +7,7 @@ use utoipa::IntoParams;
 
 use super::refusals::Refusals;
 use crate::domain::{
-    Confidence, Filter, Flag, Format, History, Order, Search, Sight, Sort, Verdict,
+    By, Confidence, Filter, Flag, Format, History, Order, Search, Sight, Sort, Verdict,
 };
 use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
@@ -27,8 +27,8 @@ pub struct ListParams {
     /// Only this group.
     pub(super) group: Option<String>,
     /// A search: words that a name, owner label or fingerprint contains, and terms such as `group:orders`, `verdict:held,split`,
-    /// `flag:at-risk`, `format:redisson`, `owner:web-3`, `key:lock:invoice:*`, `node:c`, `held>10m`, `lease<5s`, `lease:none`,
-    /// `is:attention`, `confidence:possible`. All of them must hold; `-` before one turns it round; `"…"` is taken as it is; a word
+    /// `flag:at-risk`, `format:redisson`, `owner:web-3`, `key:lock:invoice:*`, `prefix:lock:invoice:`, `host:web-3`, `node:c`,
+    /// `held>10m`, `lease<5s`, `lease:none`, `is:attention`, `confidence:possible`. All of them must hold; `-` before one turns it round; `"…"` is taken as it is; a word
     /// with `*` or `?` is a pattern of the whole name. The other parameters narrow the list further.
     pub(super) q: Option<String>,
     /// Only this verdict: `held`, `partial`, `split`, `unknown`.
@@ -47,6 +47,10 @@ pub struct ListParams {
     pub(super) sort: Option<String>,
     /// `asc` or `desc`; by default what needs a person, was held, contended or renewed most comes first, and the rest ascends.
     pub(super) order: Option<String>,
+    /// Tells `bundles` of locks in place of locks, each with its counts: by `prefix` (what names begin with, up to the part that
+    /// varies), by `owner` (the host that labels name), or by `group`. Each stands where its first lock would; `limit` counts
+    /// bundles, and there are no further pages.
+    pub(super) by: Option<String>,
     /// 1 to 1000, default 100.
     pub(super) limit: Option<String>,
     /// `next_cursor` of the page before.
@@ -68,6 +72,7 @@ impl ListParams {
             &self.owner,
             &self.sort,
             &self.order,
+            &self.by,
             &self.limit,
             &self.cursor,
         ];
@@ -139,6 +144,7 @@ impl ListParams {
             },
             sort,
             order,
+            by: one_of("by", self.by, By::from_slug, By::ALL.map(By::slug))?,
             limit,
             cursor: self.cursor,
         })

@@ -21,8 +21,8 @@ use crate::server::state::AppState;
 /// So many locks are written at once: a client that reads slowly keeps the others as they are on the board.
 const AT_ONCE: usize = 500;
 
-/// Every lock of a list, as it is at this moment: `as=json`, one list (default), or `as=csv`, a sheet. `limit` and `cursor`
-/// mean nothing here. In a sheet, what a program could take for a formula begins with an apostrophe.
+/// Every lock of a list, as it is at this moment: `as=json`, one list (default), or `as=csv`, a sheet. `limit`, `cursor` and
+/// `by` mean nothing here. In a sheet, what a program could take for a formula begins with an apostrophe.
 #[utoipa::path(get, path = "/api/v1/locks/export", tag = "watch", params(ListParams), responses(Refusals,
     (status = 200, description = "The locks; a connection that breaks before the end means that some are missing",
         content((Vec<Lock> = "application/json"), (String = "text/csv"))),
@@ -38,6 +38,7 @@ pub async fn export(
     let position = |word: &str| ["json", "csv"].iter().position(|known| *known == word);
     let is_sheet = one_of("as", params.r#as.clone(), position, words)? == Some(1);
     let query = ListQuery {
+        by: None,
         limit: usize::MAX,
         cursor: None,
         ..params.read()?

@@ -119,7 +119,7 @@ impl Cursor {
 
 /// Where a key was pressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub enum Place {
     /// On a row.
     Row,
     /// Nowhere in particular.
@@ -127,7 +127,7 @@ enum Place {
 }
 
 /// Where a key was pressed; nothing where it means something else.
-fn place_of(event: &ev::KeyboardEvent) -> Option<Place> {
+pub fn place_of(event: &ev::KeyboardEvent) -> Option<Place> {
     if event.default_prevented() {
         return None;
     }

@@ -29,17 +29,21 @@ pub struct Viewport {
     row_px: RwSignal<Option<f64>>,
     /// By how many rows the list has moved.
     origin: StoredValue<isize>,
+    /// The row at which the page was opened, until there is room for those before it.
+    opened_at: StoredValue<usize>,
     is_waiting_for_frame: StoredValue<bool>,
 }
 
 impl Viewport {
-    /// Nothing is known of the screen yet.
-    pub fn new() -> Self {
+    /// At this row of the list; nothing is known of the screen yet.
+    pub fn at(row: usize) -> Self {
+        let first = isize::try_from(row).unwrap_or(isize::MAX - AT_FIRST);
         Self {
-            seen: RwSignal::new((0, AT_FIRST)),
-            drawn: RwSignal::new((0, AT_FIRST)),
+            seen: RwSignal::new((first, first + AT_FIRST)),
+            drawn: RwSignal::new((first, first + AT_FIRST)),
             row_px: RwSignal::new(None),
             origin: StoredValue::new(0),
+            opened_at: StoredValue::new(row),
             is_waiting_for_frame: StoredValue::new(false),
         }
     }
@@ -129,6 +133,15 @@ impl Viewport {
         });
     }
 
+    /// Room for the rows before those that the page was opened at comes above them now: they stay where they are.
+    fn make_room(self, rows: usize, px: f64) {
+        request_animation_frame(move || {
+            let rows = isize::try_from(rows).unwrap_or(isize::MAX);
+            scroll_by(rows_f64(rows) * px);
+            self.at_next_frame();
+        });
+    }
+
     fn measure(self) {
         let Some(body) = body() else {
             return;
@@ -139,6 +152,12 @@ impl Viewport {
             && self.row_px.get_untracked() != Some(px)
         {
             self.row_px.set(Some(px));
+            let before = self.opened_at.get_value();
+            if before > 0 {
+                self.opened_at.set_value(0);
+                self.make_room(before, px);
+                return;
+            }
         }
         let Some(px) = self.row_px.get_untracked() else {
             return;

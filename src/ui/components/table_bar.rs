@@ -4,36 +4,39 @@ use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
-use super::rows::Rows;
+use super::holding::Holding;
+use super::saved_views::SavedViews;
+use super::times::Times;
+use crate::domain::By;
 use crate::domain::listing::Sort;
-use crate::ui::components::saved_views::SavedViews;
-use crate::ui::components::times::Times;
-use crate::ui::kit::{Icon, Sign};
+use crate::ui::kit::{Icon, Link, Sign};
 use crate::ui::paths;
 use crate::ui::query::Query;
-use crate::ui::words::locks as words;
+use crate::ui::words::{locks as words, rows};
 
 /// The line above the table.
 #[component]
 pub fn TableBar(
     /// What is shown.
     query: Memo<Query>,
-    /// The rows.
-    rows: Memo<Rows>,
-    /// Whether the order holds until somebody lets it go on.
-    paused: RwSignal<bool>,
-    /// Lets in what waits.
-    on_let_in: impl Fn() + Copy + Send + Sync + 'static,
+    /// How many there are, in words.
+    #[prop(into)]
+    counted: Signal<String>,
+    /// How many changes wait to be let in.
+    #[prop(into)]
+    waiting: Signal<usize>,
+    /// What holds them back.
+    holding: Holding,
 ) -> impl IntoView {
+    let paused = holding.paused;
+    let on_let_in = move || holding.let_in();
     let times = Times::expect();
-    let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
-    let total = Memo::new(move |_| rows.with(|rows| rows.total));
     view! {
         <div class="-my-2 flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1 text-muted">
-            <p>{move || words::counted(total.get())}</p>
+            <p>{counted}</p>
             <button
                 type="button"
-                class="inline-flex h-7 items-center gap-1.5 rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
+                class="needs-script inline-flex h-7 items-center gap-1.5 rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
                 aria-pressed=move || if paused.get() { "true" } else { "false" }
                 title=words::pause_means()
                 on:click=move |_| {
@@ -46,6 +49,7 @@ pub fn TableBar(
                 {move || if paused.get() { words::resume() } else { words::pause() }}
             </button>
             <SortChoice query />
+            <ByChoice query />
             <SavedViews query />
             <Switch
                 is_on=times.0
@@ -122,11 +126,43 @@ fn SortChoice(query: Memo<Query>) -> impl IntoView {
     view! {
         <select
             aria-label=words::sorted_by()
-            class="h-7 rounded-md border border-line bg-surface px-1.5 hover:text-ink"
+            class="needs-script h-7 rounded-md border border-line bg-surface px-1.5 hover:text-ink"
             on:change=move |event| choose(event_target_value(&event))
         >
             {Sort::ALL.map(option).collect_view()}
         </select>
+    }
+}
+
+/// What the rows are bundled by: links, so that they lead somewhere without a script, too.
+#[component]
+fn ByChoice(query: Memo<Query>) -> impl IntoView {
+    let choice = move |by: Option<By>| {
+        let href = Signal::derive(move || query.with(|query| query.bundled(by).path()));
+        let current = Memo::new(move |_| query.with(|query| query.by == by));
+        let (said, title) = match by {
+            Some(by) => (rows::by(by), rows::by_means(by)),
+            None => (rows::not_grouped(), rows::not_grouped_means()),
+        };
+        view! {
+            <Link
+                href
+                current
+                stays=true
+                title=title
+                class="inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-[current]:bg-accent-soft aria-[current]:text-ink"
+            >
+                {said}
+            </Link>
+        }
+        .into_any()
+    };
+    let all = [None].into_iter().chain(By::ALL.map(Some));
+    view! {
+        <nav aria-label=rows::group_by() class="flex flex-wrap items-center">
+            <span class="me-1" aria-hidden="true">{rows::group_by()}</span>
+            {all.map(choice).collect_view()}
+        </nav>
     }
 }
 
@@ -140,7 +176,7 @@ fn Switch(
     view! {
         <button
             type="button"
-            class="inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
+            class="needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
             aria-pressed=move || if is_on.get() { "true" } else { "false" }
             on:click=move |_| on_switch.run(!is_on.get_untracked())
         >
