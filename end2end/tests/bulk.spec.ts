@@ -94,6 +94,7 @@ test('stop ends it after the lock that is on its way', async ({ page, lab }) => 
 });
 
 test('all of a list that is longer than what is shown can be selected, up to what is released in one go', async ({ page, lab }) => {
+  test.setTimeout(180_000);
   const [node] = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes: [node] });
   const fill = async (from: number, to: number) => {
@@ -121,6 +122,7 @@ test('all of a list that is longer than what is shown can be selected, up to wha
   const total = () => fetch(`${console.url}/api/v1/locks?limit=1`).then(async (answer) => (await answer.json()).total);
   await expect.poll(total).toBe(520);
   await page.reload();
+  await isLive(page);
   await expect(page.getByText('520 locks', { exact: true })).toBeVisible();
   await all.click();
   await bar.getByRole('button', { name: 'Select the first 500, the most in one go' }).click();
