@@ -36,13 +36,13 @@ end2end: ## The browser tests alone
 
 soak: ## Storms of faults and of senseless input for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs, fuzzers
 	@scripts/setup.sh test
-	@$(ENV) && PROPTEST_CASES=$$(( $(or $(filter-out 0,$(SOAK)),600) * 100 )) cargo test --features ssr --lib --test tests -- whatever
+	@$(ENV) && PROPTEST_CASES=$$(( $(or $(filter-out 0,$(SOAK)),600) * 100 )) cargo test --features "$$features" --lib --test tests -- whatever
 	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
-		cargo test --features ssr --test tests -- --nocapture storm:: simulation:: cli::cron touches:: schemathesis::
+		cargo test --features "$$features" --test tests -- --nocapture storm:: simulation:: cli::cron touches:: schemathesis::
 
 bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench
-	@$(ENV) && cargo build --release --features ssr --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
+	@$(ENV) && cargo build --release --features "$$features" --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
 
 measure-ui: ## Measure the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=)
 	@scripts/setup.sh test

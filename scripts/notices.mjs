@@ -1,11 +1,12 @@
 // Writes what the licences of everything inside the executable ask to be said with it: each licence's text once, under the names
-// of those it belongs to. `node scripts/notices.mjs FILE`; the crates are those of both halves, on Linux and in the browser.
+// of those it belongs to. `node scripts/notices.mjs FILE FEATURES` (those of the server half); the crates are those of both halves,
+// on Linux and in the browser.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const halves = [
-    ["ssr", "x86_64-unknown-linux-gnu"],
+    [process.argv[3], "x86_64-unknown-linux-gnu"],
     ["hydrate", "wasm32-unknown-unknown"],
 ];
 

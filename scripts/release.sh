@@ -31,7 +31,7 @@ cp "$target/release/lockkeeper" "$release/bin/"
 cp README.md LICENSE .github/{CHANGELOG,SECURITY}.md "$release/"
 cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
 "$release/bin/lockkeeper" man --into "$release/man/man1"
-node scripts/notices.mjs "$release/NOTICES"
+node scripts/notices.mjs "$release/NOTICES" "$features"
 for shell in bash zsh fish; do "$release/bin/lockkeeper" completions "$shell" >"$release/completions/lockkeeper.$shell"; done
 time=$(git log -1 --format=%ct 2>/dev/null) || time=0
 tar --create --use-compress-program='gzip -n' --file "$release.tar.gz" --directory "$target" --sort=name --owner=0 --group=0 --numeric-owner \

@@ -39,7 +39,7 @@ check() { step "$@" || count 0 1; }
 
 lint() {
     check "formatting" cargo fmt --check
-    check "clippy, server half" cargo clippy --features ssr --all-targets -- -D warnings
+    check "clippy, server half" cargo clippy --features "$features" --all-targets -- -D warnings
     # in cargo-leptos' folder for the browser half, which has built the same macros
     check "clippy, browser half" cargo clippy --features hydrate --lib \
         --target wasm32-unknown-unknown --target-dir "$target/front" -- -D warnings
@@ -47,7 +47,7 @@ lint() {
     check "dependencies: licences, bans, sources" "$cargo_deny/bin/cargo-deny" --all-features check licenses bans sources
     # private items are documented here too, so a link to one leads somewhere
     check "documentation" env RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" \
-        cargo doc --features ssr --no-deps --document-private-items
+        cargo doc --features "$features" --no-deps --document-private-items
 }
 
 rust() {
@@ -57,7 +57,7 @@ rust() {
     count_runner "Rust tests" $status "$sums"
 }
 
-rust_tests() { cargo test --features ssr --no-fail-fast 2>&1 | tee "$results/rust.log"; }
+rust_tests() { cargo test --features "$features" --no-fail-fast 2>&1 | tee "$results/rust.log"; }
 
 end2end() {
     local status=0 sums
@@ -90,7 +90,7 @@ scripts/setup.sh "$goal"
 # build it, and much below it, once more without the features that only tests ask for.
 if [ "$goal" = test ]; then
     check "building the browser half" cargo-leptos build --frontend-only
-    check "building the server half" cargo test --features ssr --no-run
+    check "building the server half" cargo test --features "$features" --no-run
 fi
 for part in "$@"; do "$part"; done
 

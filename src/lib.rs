@@ -7,6 +7,14 @@ pub mod ui;
 #[cfg(feature = "ssr")]
 pub mod server;
 
+/// Speaks with an OpenID Connect provider, where that is built in.
+#[cfg(feature = "sso")]
+#[path = "server/access/oidc/spoken/mod.rs"]
+mod sso;
+#[cfg(all(feature = "ssr", not(feature = "sso")))]
+#[path = "server/access/oidc/unspoken.rs"]
+mod sso;
+
 /// Wakes the page that the server rendered.
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen::prelude::wasm_bindgen]

@@ -103,12 +103,41 @@ export class Lab {
 
   /** A console on these groups for these people. */
   async consoleFor(users: User[], ...groups: Group[]): Promise<Console> {
+    return this.consoleAs(async () => users.map(userAsToml).join('\n'), ...groups);
+  }
+
+  /** A console on these groups for whoever comes from a provider, and for these people. */
+  async consoleWithProvider(grants: string, users: User[], ...groups: Group[]): Promise<Console> {
+    return this.consoleAs(async (url) => [await this.provider(url), grants, ...users.map(userAsToml)].join('\n'), ...groups);
+  }
+
+  /** Starts an OpenID Connect provider; answers the table of the configuration for the console that will be at this address. */
+  private async provider(url: string): Promise<string> {
+    const options = { redirect_uris: [`${url}/sign-in/back`], post_logout_redirect_uris: [`${url}/sign-in`] };
+    const script = resolve(__dirname, '../../src/tests/clients/oidc_provider.mjs');
+    const provider = spawn('node', [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'ignore'] });
+    this.ends.push(() => end(provider));
+    const [port] = await once(provider.stdout, 'data');
+    return [
+      '[sign_in.oidc]',
+      `issuer = "http://127.0.0.1:${`${port}`.trim()}"`,
+      'client_id = "lockkeeper"',
+      'client_secret = "a secret of the client, and not a short one"',
+      `console_url = "${url}"`,
+      'scopes = ["profile", "groups"]',
+      'label = "Example login"',
+    ].join('\n');
+  }
+
+  /** A console on these groups, with whatever else its configuration says for the address that it will be at. */
+  private async consoleAs(settings: (url: string) => Promise<string>, ...groups: Group[]): Promise<Console> {
     if (!existsSync(binary)) throw new Error(`${binary} is not there: build it first`);
     const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
     const config = join(this.folder, `lockkeeper-${port}.toml`);
     const audit = `[audit]\nfile = ${JSON.stringify(join(this.folder, `audit-${port}.jsonl`))}`;
-    await writeFile(config, [`listen = "127.0.0.1:${port}"`, audit, ...groups.map(asToml), ...users.map(userAsToml)].join('\n'));
-    const console = new Console(`http://127.0.0.1:${port}`, config);
+    await writeFile(config, [`listen = "127.0.0.1:${port}"`, audit, ...groups.map(asToml), await settings(url)].join('\n'));
+    const console = new Console(url, config);
     this.ends.push(() => console.stop());
     await console.start();
     return console;

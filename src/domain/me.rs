@@ -32,6 +32,25 @@ pub enum Came {
     Anyone,
 }
 
+/// How people may sign in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaysIn {
+    /// With a name and a password.
+    pub with_password: bool,
+    /// With a provider that is called so.
+    pub provider: Option<String>,
+}
+
+impl Default for WaysIn {
+    /// What there is where nothing else is known.
+    fn default() -> Self {
+        Self {
+            with_password: true,
+            provider: None,
+        }
+    }
+}
+
 /// What a page is painted from first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Painted {

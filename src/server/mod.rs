@@ -120,6 +120,11 @@ pub async fn serve(
         stop: stop.clone(),
     };
     let state = AppState::from(handles);
+    let (looking, over) = (state.clone(), stop.clone());
+    tasks.spawn(async move {
+        over.run_until_cancelled(looking.access.look_at_provider())
+            .await;
+    });
     if let Some(later) = later {
         let following = running.follow(state.clone(), later);
         tasks.spawn(stop.clone().run_until_cancelled_owned(following));
@@ -196,6 +201,9 @@ fn router(state: AppState) -> Router {
 fn before_painting() {
     say_what_a_page_may();
     speak_as_asked();
+    if let Some(state) = use_context::<AppState>() {
+        provide_context(state.access.ways_in());
+    }
 }
 
 /// Has the page speak the language of the request.

@@ -80,6 +80,8 @@ mod secrets;
 mod sentinel;
 mod simulation;
 mod sizes;
+#[cfg(feature = "sso")]
+mod sso;
 mod state;
 mod storm;
 mod support;
@@ -94,3 +96,5 @@ mod waits;
 mod webhooks;
 mod whatever;
 mod windows;
+#[cfg(not(feature = "sso"))]
+mod without_sso;

@@ -28,6 +28,10 @@ pub const API_DOCS: &str = "/api/docs";
 
 /// Where people sign in; forms are sent there.
 pub const SIGN_IN: &str = "/sign-in";
+/// Where people are sent to the provider that they sign in with.
+pub const SIGN_IN_PROVIDER: &str = "/sign-in/provider";
+/// Where they are sent to sign out there.
+pub const SIGN_OUT_PROVIDER: &str = "/sign-out/provider";
 /// Where the form to sign out is sent.
 pub const SIGN_OUT: &str = "/sign-out";
 /// Where the choice of a language is sent.
@@ -36,6 +40,11 @@ pub const LANGUAGE: &str = "/language";
 /// Where people sign in who want to go on to this page.
 pub fn sign_in(pathname: &str, search: &str) -> String {
     format!("{SIGN_IN}?next={}", segment(&here(pathname, search)))
+}
+
+/// Where people sign in with the provider who want to go on to this address.
+pub fn sign_in_with_provider(next: &str) -> String {
+    format!("{SIGN_IN_PROVIDER}?next={}", segment(next))
 }
 
 /// A page as one address.

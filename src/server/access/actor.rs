@@ -1,9 +1,11 @@
 //! Somebody who asks for something: who they are, how they came, and what they may do.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::RequestId;
+use super::oidc::claims::Subject;
 use super::secret::SecretDigest;
 use super::sessions::SessionKey;
 use crate::domain::role::Role;
@@ -25,6 +27,8 @@ pub struct Actor {
 pub struct Who {
     /// What they are called in the configuration or by the proxy; for people and programs to read.
     pub name: String,
+    /// What a provider knows them by, which tells them from others that it calls the same.
+    pub subject: Option<String>,
     /// How they came.
     pub via: Via,
     /// What they may do.
@@ -34,7 +38,7 @@ pub struct Who {
 /// How somebody came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// They signed in with a password, and their browser has a session.
+    /// They signed in, and their browser has a session.
     Browser,
     /// With an API token.
     Token {
@@ -80,6 +84,7 @@ impl Actor {
         static LOCAL: LazyLock<Arc<Who>> = LazyLock::new(|| {
             Arc::new(Who {
                 name: "local operator".to_owned(),
+                subject: None,
                 via: Via::Local,
                 rights: Rights::everywhere(Role::Admin),
             })
@@ -91,6 +96,7 @@ impl Actor {
     pub fn command_line(name: String) -> Self {
         Self::new(Arc::new(Who {
             name,
+            subject: None,
             via: Via::CommandLine,
             rights: Rights::everywhere(Role::Admin),
         }))
@@ -133,6 +139,9 @@ impl Actor {
 
     /// Whose things are whose: the same for all ways in which a person comes, and another for a program of that name.
     pub fn identity(&self) -> (&'static str, &str) {
+        if let Some(subject) = &self.who.subject {
+            return ("subject", subject);
+        }
         let kind = match self.who.via {
             Via::Browser | Via::Proxy => "person",
             Via::Token { .. } => "token",
@@ -140,6 +149,19 @@ impl Actor {
             Via::Local => "local",
         };
         (kind, &self.who.name)
+    }
+
+    /// How the sessions of their browsers are called.
+    pub fn person(&self) -> Cow<'_, str> {
+        let subject = self
+            .who
+            .subject
+            .as_deref()
+            .and_then(|known| known.split_once(' '));
+        match subject {
+            Some((_issuer, id)) => Cow::Owned(Subject::person_of(id, self.name())),
+            None => Cow::Borrowed(self.name()),
+        }
     }
 
     /// How they came.

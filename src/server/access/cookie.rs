@@ -1,30 +1,40 @@
-//! The cookie that a browser has for its session: which one it is, and how it is set.
+//! The cookies that a browser has, for its session and for a sign-in that goes on elsewhere: which they are, and how they are set.
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// The cookie of a session, over `https` or not.
+/// Which cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// That of a session.
+    Session,
+    /// That of a sign-in which goes on at a provider.
+    SignIn,
+}
+
+/// The name of the cookie, over `https` or not.
 ///
 /// Over `https` its name binds it to this very host: no neighbour below the same domain can set it. Only that name is read
 /// there, so none can be put in its place.
-pub fn name(is_https: bool) -> &'static str {
-    if is_https {
-        "__Host-lockkeeper"
-    } else {
-        "lockkeeper"
+pub fn name(which: Which, is_https: bool) -> &'static str {
+    match (which, is_https) {
+        (Which::Session, true) => "__Host-lockkeeper",
+        (Which::Session, false) => "lockkeeper",
+        (Which::SignIn, true) => "__Host-lockkeeper-sign-in",
+        (Which::SignIn, false) => "lockkeeper-sign-in",
     }
 }
 
 /// What the browser has; nothing where it has none, or two of them.
-pub fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
+pub fn read(which: Which, headers: &HeaderMap, is_https: bool) -> Option<&str> {
     let lines = headers.get_all(header::COOKIE).iter();
     let pairs = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='));
     let mut ours = pairs
-        .filter(|(known, _)| *known == name(is_https))
+        .filter(|(known, _)| *known == name(which, is_https))
         .map(|(_, value)| value);
     match (ours.next(), ours.next()) {
         (Some(value), None) => Some(value),
@@ -33,10 +43,13 @@ pub fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
 }
 
 /// Sets it for so long; an empty one takes it away.
-pub fn set(secret: &str, lasts: Duration, is_https: bool) -> HeaderValue {
-    let (name, secure) = (name(is_https), if is_https { "; Secure" } else { "" });
+pub fn set(which: Which, secret: &str, lasts: Duration, is_https: bool) -> HeaderValue {
+    let (name, secure) = (
+        name(which, is_https),
+        if is_https { "; Secure" } else { "" },
+    );
     let seconds = lasts.as_secs();
-    // Lax: whoever follows a link to a lock from elsewhere is signed in. What changes something is a POST, and those of
+    // Lax: whoever follows a link to a lock from elsewhere is signed in, and who comes back from a provider is known. What changes something is a POST, and those of
     // other sites are refused.
     let cookie =
         format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
@@ -68,8 +81,8 @@ mod tests {
             (&[], None, None),
         ] {
             let headers = having(lines);
-            assert_eq!(read(&headers, false), plain, "{lines:?}");
-            assert_eq!(read(&headers, true), secure, "{lines:?}");
+            assert_eq!(read(Which::Session, &headers, false), plain, "{lines:?}");
+            assert_eq!(read(Which::Session, &headers, true), secure, "{lines:?}");
         }
     }
 
@@ -77,11 +90,11 @@ mod tests {
     fn scripts_cannot_read_it_and_other_sites_cannot_send_it() {
         let hour = Duration::from_hours(1);
         assert_eq!(
-            set("ab", hour, true),
+            set(Which::Session, "ab", hour, true),
             "__Host-lockkeeper=ab; Path=/; HttpOnly; SameSite=Lax; Max-Age=3600; Secure"
         );
         assert_eq!(
-            set("", Duration::ZERO, false),
+            set(Which::Session, "", Duration::ZERO, false),
             "lockkeeper=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
         );
     }

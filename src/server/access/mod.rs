@@ -3,8 +3,10 @@
 mod actor;
 mod attempts;
 mod cookie;
+mod entering;
 pub mod forwarded;
 mod host;
+pub mod oidc;
 pub mod password;
 mod people;
 mod request_id;
@@ -15,7 +17,6 @@ pub mod tokens;
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::request::Parts;
@@ -26,18 +27,20 @@ pub use forwarded::Origin;
 pub use request_id::RequestId;
 
 use self::attempts::Attempts;
+use self::cookie::Which;
 use self::forwarded::Proxies;
+use self::oidc::{Oidc, Pendings};
 use self::password::Passwords;
 use self::people::People;
 pub use self::secret::SecretDigest;
-use self::sessions::Sessions;
+use self::sessions::{SessionKey, Sessions};
 use self::tokens::Tokens;
-use super::audit::{Asked, Audit, By, End};
+use super::audit::Audit;
 use super::clock::Clock;
 use super::config::AccessConfig;
 use super::shared::Shared;
 use crate::domain::role::Role;
-use crate::domain::{ActKind, Came, Fault, Me};
+use crate::domain::{Came, Fault, Me};
 
 /// Who may come in, and who is in.
 pub struct Access {
@@ -50,6 +53,7 @@ pub struct Access {
     /// Why what the configuration says now does not hold.
     trouble: RwLock<Option<String>>,
     sessions: Sessions,
+    pendings: Pendings,
     attempts: Attempts,
     passwords: Passwords,
 }
@@ -61,16 +65,30 @@ struct Known {
     proxies: Proxies,
     people: People,
     tokens: Tokens,
+    oidc: Option<Oidc>,
 }
 
 impl Known {
-    fn of(config: &AccessConfig) -> Self {
+    /// As this configuration says, which takes the place of another.
+    fn of(config: &AccessConfig, before: Option<&Self>) -> Self {
+        let provider = before.and_then(|before| before.oidc.as_ref());
         Self {
             is_open: config.is_open(),
             proxies: Proxies::new(&config.proxies),
             people: People::of(config),
             tokens: Tokens::of(&config.tokens),
+            oidc: config
+                .oidc
+                .as_ref()
+                .and_then(|config| Oidc::of(config, provider)),
         }
+    }
+
+    /// Whose session it is, if what let them in then does so by now.
+    fn signed_in(&self, person: &str, session: &SessionKey) -> Option<Arc<Who>> {
+        let with_password = self.people.signed_in(person, session.stamp());
+        let provider = self.oidc.as_ref();
+        with_password.or_else(|| provider?.signed_in(person, session.stamp()))
     }
 }
 
@@ -80,12 +98,13 @@ impl Access {
         Self {
             clock,
             audit,
-            known: RwLock::new(Arc::new(Known::of(config))),
+            known: RwLock::new(Arc::new(Known::of(config, None))),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
             trouble: RwLock::default(),
             passwords: Passwords::default(),
             sessions: Sessions::new(config.sessions, shared),
+            pendings: Pendings::new(shared),
             attempts: Attempts::new(shared),
         }
     }
@@ -95,9 +114,10 @@ impl Access {
         self.known().is_open
     }
 
-    /// Takes over whom the configuration names by now. Who signed in with a password that is another one by now is out.
+    /// Takes over whom the configuration names by now. Whom something let in that is another by now is out.
     pub fn replace(&self, config: &AccessConfig) {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Known::of(config));
+        let known = Arc::new(Known::of(config, Some(&self.known())));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
     /// The configuration was read again, and what it says does not hold for this reason; or it does.
@@ -164,7 +184,7 @@ impl Access {
         if let Some(who) = known.people.vouched_for(headers, origin.peer) {
             return Ok(Actor::new(who?).calling_from(address));
         }
-        let Some(secret) = cookie::read(headers, self.is_https(headers)) else {
+        let Some(secret) = cookie::read(Which::Session, headers, self.is_https(headers)) else {
             return Err(Fault::SignInRequired {
                 why: "nobody is signed in here".to_owned(),
             });
@@ -174,7 +194,7 @@ impl Access {
         };
         let session = self.sessions.load(secret, self.clock.now()).await?;
         let session = session.ok_or_else(over)?;
-        let signed_in = known.people.signed_in(&session.user, session.key.stamp());
+        let signed_in = known.signed_in(&session.user, &session.key);
         let actor = Actor::new(signed_in.ok_or_else(over)?);
         Ok(actor
             .in_session(session.key, session.is_confirmed)
@@ -208,7 +228,7 @@ impl Access {
         let who = match actor.via() {
             Via::Browser => actor
                 .session()
-                .and_then(|session| known.people.signed_in(actor.name(), session.stamp())),
+                .and_then(|session| known.signed_in(&actor.person(), session)),
             Via::Token { id } => known.tokens.named(id, now),
             Via::Proxy => known.people.named(actor.name()),
             Via::CommandLine | Via::Local => return true,
@@ -231,80 +251,6 @@ impl Access {
             config_trouble: self.trouble_for(actor),
         }
     }
-
-    /// Signs somebody in; answers the cookie for their browser. A session that it had is over.
-    pub async fn sign_in(
-        &self,
-        name: &str,
-        password: String,
-        headers: &HeaderMap,
-        address: Option<IpAddr>,
-    ) -> Result<HeaderValue, Fault> {
-        let attempt = self.attempts.begin(name, address, self.clock.now()).await?;
-        let known = self.known();
-        let hash = known.people.password_of(name);
-        let stand_in = known.people.any_password();
-        if !self.passwords.check(hash, stand_in, password).await? {
-            // What is nobody's name may be a password that was typed into the wrong field.
-            let user = hash.map(|_| name);
-            tracing::info!(?user, ?address, "refused to sign in");
-            let who = user.unwrap_or("(nobody of that name)");
-            let fault = Fault::SignInRequired {
-                why: "the name or the password is wrong".to_owned(),
-            };
-            self.audit
-                .refused(&asked(ActKind::SignIn, who, address), &fault);
-            return Err(fault);
-        }
-        attempt.succeeded().await?;
-        let is_https = self.is_https(headers);
-        self.end_session_of(headers).await;
-        let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
-            detail: "somebody without a password signed in with one".to_owned(),
-        })?;
-        let secret = self.sessions.create(name, stamp, self.clock.now()).await?;
-        tracing::info!(user = ?name, ?address, "signed in");
-        self.audit
-            .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));
-        Ok(cookie::set(&secret, self.sessions.longest(), is_https))
-    }
-
-    /// Ends the session of this browser, or all of its person; answers what takes the cookie away.
-    pub async fn sign_out(&self, headers: &HeaderMap, everywhere: bool) -> HeaderValue {
-        let is_https = self.is_https(headers);
-        if let Some(user) = self.end_session_of(headers).await {
-            if everywhere {
-                self.sessions.end_all_of(&user).await;
-            }
-            tracing::info!(?user, everywhere, "signed out");
-            let mut asked = asked(ActKind::SignOut, &user, None);
-            asked.detail = everywhere.then(|| "everywhere".to_owned());
-            self.audit.tell(&asked, &End::done(&[]));
-        }
-        cookie::set("", Duration::ZERO, is_https)
-    }
-
-    async fn end_session_of(&self, headers: &HeaderMap) -> Option<String> {
-        let secret = cookie::read(headers, self.is_https(headers))?;
-        let Ok(session) = self.sessions.load(secret, self.clock.now()).await else {
-            self.sessions.end_unseen(secret).await;
-            return None;
-        };
-        let session = session?;
-        self.sessions.end(&session.user, &session.key).await;
-        Some(session.user)
-    }
-}
-
-/// Somebody comes or goes, by this name: for the audit.
-fn asked(act: ActKind, name: &str, address: Option<IpAddr>) -> Asked<'_> {
-    let by = By {
-        who: name,
-        via: Via::Browser.slug(),
-        address,
-        request: None,
-    };
-    Asked::new(act, by)
 }
 
 /// The token in `Bearer …`.

@@ -30,6 +30,7 @@ fn person(user: &UserConfig) -> Person {
     let who = |via| {
         Arc::new(Who {
             name: user.name.clone(),
+            subject: None,
             via,
             rights: user.rights.clone(),
         })
@@ -52,6 +53,16 @@ impl People {
                 .collect(),
             proxy: config.proxy.clone(),
         }
+    }
+
+    /// Whether somebody is called so.
+    pub fn has(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
+    /// Whether anybody signs in with a password.
+    pub fn has_passwords(&self) -> bool {
+        self.any_password().is_some()
     }
 
     /// What somebody's password is checked against.
@@ -119,6 +130,7 @@ impl People {
             (Some(known), _) => Some(Arc::clone(&known.vouched_for)),
             (None, Some(role)) => Some(Arc::new(Who {
                 name: name.to_owned(),
+                subject: None,
                 via: Via::Proxy,
                 rights: Rights::everywhere(role),
             })),

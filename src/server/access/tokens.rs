@@ -33,6 +33,7 @@ impl Tokens {
         let known = |token: &TokenConfig| {
             let who = Who {
                 name: token.id.clone(),
+                subject: None,
                 via: Via::Token {
                     id: token.id.clone(),
                 },

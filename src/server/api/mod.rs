@@ -6,6 +6,7 @@ pub mod limits;
 pub mod metrics;
 mod places;
 mod problem;
+mod provider;
 pub mod short_way;
 pub mod sign_in;
 mod v1;
@@ -99,6 +100,9 @@ pub fn routes(state: &AppState) -> Router<AppState> {
     let signing_in = Router::new()
         .route(sign_in::PATH, post(sign_in::sign_in))
         .route(sign_in::OUT, post(sign_in::sign_out))
+        .route(provider::THERE, get(provider::send))
+        .route(provider::BACK, get(provider::back))
+        .route(provider::OUT, get(provider::out))
         .route(language::PATH, post(language::choose));
     let limits = Arc::clone(&state.limits);
     let api = api

@@ -78,8 +78,15 @@ pub async fn sign_out(
 ) -> Result<Response, ApiError> {
     let (headers, form) = read::<SignOut>(&state, request).await?;
     let everywhere = form.everywhere == "yes";
-    let cookie = state.access.sign_out(&headers, everywhere).await;
-    Ok((with_cookie(cookie), Redirect::to(PATH)).into_response())
+    let (cookie, is_from_provider) = state.access.sign_out(&headers, everywhere).await;
+    let there = if is_from_provider {
+        state.access.provider_sign_out().await
+    } else {
+        None
+    };
+    // The page offers to go there: somebody may want to stay signed in at a provider that others ask as well.
+    let to = there.map_or(PATH.to_owned(), |_| format!("{PATH}?out=provider"));
+    Ok((with_cookie(cookie), Redirect::to(&to)).into_response())
 }
 
 pub(super) fn with_cookie(
@@ -112,7 +119,7 @@ pub fn page(next: &str, says: &[(&str, String)]) -> String {
 }
 
 /// Where somebody may be sent: a path of this console, and no other place in disguise.
-fn own_path(next: &str) -> &str {
+pub(super) fn own_path(next: &str) -> &str {
     let is_signing = next.starts_with(PATH) || next.starts_with(OUT);
     if is_here(next) && !is_signing {
         next

@@ -25,8 +25,8 @@ Examples:
 Without --config and --redis, lockkeeper.toml in the working folder, then in the user's and the
 system's configuration folder is read; without any, redis://127.0.0.1:6379 is watched.
 
-Without a [[user]], a [[token]] or a trusted_header nobody has to sign in; then only a loopback address
-is listened on. Where somebody is named, HUP has it read again who may come in.";
+Without a [[user]], a [[token]], a trusted_header or a [sign_in.oidc] nobody has to sign in; then only a
+loopback address is listened on. Where somebody is named, HUP has it read again who may come in.";
 
 pub const LIST: &str = "\
 Examples:

@@ -6,6 +6,7 @@ use argon2::password_hash::phc::PasswordHash;
 use http::HeaderName;
 use ipnet::IpNet;
 
+use super::oidc::OidcConfig;
 use crate::domain::role::Role;
 use crate::domain::{Rights, Timestamp};
 
@@ -20,6 +21,8 @@ pub struct AccessConfig {
     pub proxies: Vec<IpNet>,
     /// A reverse proxy that says who somebody is.
     pub proxy: Option<ProxyConfig>,
+    /// An OpenID Connect provider with which people sign in.
+    pub oidc: Option<OidcConfig>,
     /// The people.
     pub users: Vec<UserConfig>,
     /// The programs.
@@ -95,7 +98,10 @@ pub struct TokenConfig {
 impl AccessConfig {
     /// Whether nobody needs to sign in.
     pub fn is_open(&self) -> bool {
-        self.users.is_empty() && self.tokens.is_empty() && self.proxy.is_none()
+        self.users.is_empty()
+            && self.tokens.is_empty()
+            && self.proxy.is_none()
+            && self.oidc.is_none()
     }
 }
 

@@ -10,6 +10,7 @@ mod locking;
 mod log;
 mod naming;
 mod node;
+pub mod oidc;
 mod sign_in;
 mod state;
 mod url;

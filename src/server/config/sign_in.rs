@@ -15,6 +15,7 @@ use super::access::{
     AccessConfig, ProxyConfig, SecretHash, SessionsConfig, TokenConfig, UserConfig,
 };
 use super::file::{Source, duration, expand};
+use super::oidc::OidcTable;
 use super::{ConfigError, naming};
 use crate::domain::role::Role;
 use crate::domain::{Rights, Timestamp};
@@ -30,6 +31,7 @@ pub(super) struct SignInTable {
     #[serde(default)]
     trusted_from: Vec<Spanned<String>>,
     trusted_role: Option<Role>,
+    oidc: Option<Spanned<OidcTable>>,
 }
 
 /// `[[user]]` as it stands in the file.
@@ -57,8 +59,8 @@ pub(super) struct TokenTable {
 
 /// What reading needs to know besides.
 pub(super) struct Around<'a> {
-    source: &'a Source<'a>,
-    environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) source: &'a Source<'a>,
+    pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     groups: &'a BTreeSet<String>,
 }
 
@@ -92,7 +94,7 @@ pub(super) fn read(
     match sign_in {
         Some(table) if access.is_open() => Err(around.source.error(
             table,
-            "there is nobody who could sign in: add a [[user]] or a [[token]], or name a `trusted_header`",
+            "there is nobody who could sign in: add a [[user]] or a [[token]], or name a `trusted_header` or a provider in [sign_in.oidc]",
         )),
         Some(_) | None => Ok(access),
     }
@@ -127,6 +129,11 @@ impl<'a> Around<'a> {
             https: table.https,
             proxy: self.proxy(table, &proxies)?,
             proxies,
+            oidc: table
+                .oidc
+                .as_ref()
+                .map(|oidc| self.oidc(oidc))
+                .transpose()?,
             ..AccessConfig::default()
         })
     }
@@ -238,7 +245,7 @@ impl<'a> Around<'a> {
         })
     }
 
-    fn rights(
+    pub(super) fn rights(
         &self,
         role: Role,
         groups: Option<&Spanned<Vec<Spanned<String>>>>,

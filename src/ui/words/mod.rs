@@ -55,6 +55,7 @@ pub mod owners;
 pub mod palette;
 pub mod rows;
 pub mod seen;
+pub mod sign_in;
 pub mod verdicts;
 pub mod waits;
 

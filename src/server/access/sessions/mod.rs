@@ -24,21 +24,36 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// What the password that it began with is known by.
+    /// What let somebody in when it began.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
 }
 
-/// What a password is known by, without being a way to guess it: another one has another stamp, on every console and after
-/// every restart.
+/// What a password, or whatever else lets somebody in, is known by, without being a way to guess it: another one has another
+/// stamp, on every console and after every restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(u64);
 
 impl Stamp {
     /// Of the password with this hash.
     pub fn of(hash: &PasswordHash) -> Self {
-        let digest: [u8; 32] = Sha256::digest(hash.to_string()).into();
+        Self::of_digest(Sha256::digest(hash.to_string()).into())
+    }
+
+    /// Of something else that lets somebody in, which has these parts.
+    pub fn of_parts(parts: &[&str]) -> Self {
+        let mut digest = Sha256::new();
+        for part in parts {
+            // With its length: what ends one part cannot begin the next.
+            digest.update(part.len().to_string());
+            digest.update(" ");
+            digest.update(part);
+        }
+        Self::of_digest(digest.finalize().into())
+    }
+
+    fn of_digest(digest: [u8; 32]) -> Self {
         let [a, b, c, d, e, f, g, h, ..] = digest;
         Self(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }

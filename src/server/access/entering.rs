@@ -1,0 +1,107 @@
+//! The way in with a password, and the way out.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue};
+
+use super::Access;
+use super::actor::Via;
+use super::cookie::{self, Which};
+use super::oidc::claims::shown;
+use super::sessions::Loaded;
+use crate::domain::{ActKind, Fault};
+use crate::server::audit::{Asked, By, End};
+
+impl Access {
+    /// Signs somebody in; answers the cookie for their browser. A session that it had is over.
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        password: String,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Result<HeaderValue, Fault> {
+        let attempt = self.attempts.begin(name, address, self.clock.now()).await?;
+        let known = self.known();
+        let hash = known.people.password_of(name);
+        let stand_in = known.people.any_password();
+        if !self.passwords.check(hash, stand_in, password).await? {
+            // What is nobody's name may be a password that was typed into the wrong field.
+            let user = hash.map(|_| name);
+            tracing::info!(?user, ?address, "refused to sign in");
+            let who = user.unwrap_or("(nobody of that name)");
+            let fault = Fault::SignInRequired {
+                why: "the name or the password is wrong".to_owned(),
+            };
+            self.audit
+                .refused(&asked(ActKind::SignIn, who, address), &fault);
+            return Err(fault);
+        }
+        attempt.succeeded().await?;
+        let is_https = self.is_https(headers);
+        self.end_session_of(headers).await;
+        let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
+            detail: "somebody without a password signed in with one".to_owned(),
+        })?;
+        let secret = self.sessions.create(name, stamp, self.clock.now()).await?;
+        tracing::info!(user = ?name, ?address, "signed in");
+        self.audit
+            .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));
+        Ok(cookie::set(
+            Which::Session,
+            &secret,
+            self.sessions.longest(),
+            is_https,
+        ))
+    }
+
+    /// Ends the session of this browser, or all of its person; answers what takes the cookie away, and whether the person came
+    /// from a provider.
+    pub async fn sign_out(&self, headers: &HeaderMap, everywhere: bool) -> (HeaderValue, bool) {
+        let is_https = self.is_https(headers);
+        let mut is_from_provider = false;
+        if let Some(Loaded { user, key, .. }) = self.end_session_of(headers).await {
+            if everywhere {
+                self.sessions.end_all_of(&user).await;
+            }
+            let known = self.known();
+            let with_password = known.people.signed_in(&user, key.stamp()).is_some();
+            is_from_provider = !with_password && known.oidc.is_some();
+            let name = if with_password {
+                (&*user).into()
+            } else {
+                shown(&user)
+            };
+            tracing::info!(user = ?name, everywhere, "signed out");
+            let mut asked = asked(ActKind::SignOut, &name, None);
+            asked.detail = everywhere.then(|| "everywhere".to_owned());
+            self.audit.tell(&asked, &End::done(&[]));
+        }
+        let nothing = cookie::set(Which::Session, "", Duration::ZERO, is_https);
+        (nothing, is_from_provider)
+    }
+
+    /// Ends the session that a browser has, if it has one.
+    pub(super) async fn end_session_of(&self, headers: &HeaderMap) -> Option<Loaded> {
+        let secret = cookie::read(Which::Session, headers, self.is_https(headers))?;
+        let Ok(session) = self.sessions.load(secret, self.clock.now()).await else {
+            self.sessions.end_unseen(secret).await;
+            return None;
+        };
+        let session = session?;
+        self.sessions.end(&session.user, &session.key).await;
+        Some(session)
+    }
+}
+
+/// Somebody comes or goes, by this name: for the audit.
+pub(super) fn asked(act: ActKind, name: &str, address: Option<IpAddr>) -> Asked<'_> {
+    let by = By {
+        who: name,
+        via: Via::Browser.slug(),
+        address,
+        request: None,
+    };
+    Asked::new(act, by)
+}

@@ -1,0 +1,148 @@
+//! What a provider says of somebody, and what they are called and may do for it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Refusal;
+use crate::server::access::actor::{Via, Who};
+use crate::server::access::sessions::Stamp;
+use crate::server::config::access::UserConfig;
+use crate::server::config::oidc::{GrantConfig, OidcConfig};
+
+/// The longest `sub` that the specification allows, in bytes.
+const LONGEST_ID: usize = 255;
+
+/// What a provider says of somebody, proven to be its word.
+pub type Claims = Map<String, Value>;
+
+/// Somebody whom a provider named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The provider's own name for them, for ever the same.
+    pub id: String,
+    /// What they are called, for people to read.
+    pub name: String,
+}
+
+impl Subject {
+    /// How their sessions are called. No name of the configuration looks like it by accident, and none counts as it: the stamp
+    /// of the session decides.
+    pub fn person(&self) -> String {
+        Self::person_of(&self.id, &self.name)
+    }
+
+    /// The same, of somebody known so and called so.
+    pub fn person_of(id: &str, name: &str) -> String {
+        Value::from([id, name].as_slice()).to_string()
+    }
+
+    /// Whose session is called so.
+    pub fn of_person(person: &str) -> Option<Self> {
+        let [id, name] = serde_json::from_str(person).ok()?;
+        Some(Self { id, name })
+    }
+}
+
+impl OidcConfig {
+    /// The claims that have to be known before somebody is judged.
+    pub fn wanted(&self) -> Vec<&str> {
+        self.grants
+            .iter()
+            .map(|grant| grant.claim.as_str())
+            .collect()
+    }
+
+    /// Who these claims are about.
+    pub fn subject(&self, claims: &Claims) -> Result<Subject, Refusal> {
+        let id = claims.get("sub").and_then(Value::as_str);
+        let id = id.filter(|id| is_plain(id, LONGEST_ID));
+        let id = id.ok_or_else(|| Refusal::NotProven("`sub` is no plain text".to_owned()))?;
+        let named = self.names.iter().find_map(|claim| {
+            // Whoever may claim any address is not believed.
+            if claim == "email" && claims.get("email_verified") == Some(&Value::Bool(false)) {
+                return None;
+            }
+            let name = found(claims, claim)?.as_str()?;
+            is_plain(name, UserConfig::LONGEST_NAME).then(|| name.to_owned())
+        });
+        Ok(Subject {
+            id: id.to_owned(),
+            name: named.unwrap_or_else(|| id.to_owned()),
+        })
+    }
+
+    /// The first grant that fits.
+    pub fn grant(&self, claims: &Claims) -> Option<&GrantConfig> {
+        let mut grants = self.grants.iter();
+        grants.find(|grant| found(claims, &grant.claim).is_some_and(|told| has(told, &grant.value)))
+    }
+
+    /// What a session remembers of the grant that let somebody in: while there is none like it any more, they are out.
+    pub fn stamp(&self, grant: &GrantConfig) -> Stamp {
+        let provider = &self.provider;
+        Stamp::of_parts(&[
+            &provider.issuer,
+            &provider.client_id,
+            &grant.claim,
+            &grant.value,
+        ])
+    }
+
+    /// Somebody who signed in for the grant of this stamp, with what it grants by now.
+    pub fn signed_in(&self, person: &str, stamp: Stamp) -> Option<Arc<Who>> {
+        let mut grants = self.grants.iter();
+        let grant = grants.find(|grant| self.stamp(grant) == stamp)?;
+        let subject = Subject::of_person(person)?;
+        Some(Arc::new(Who {
+            subject: Some(format!("{} {}", self.provider.issuer, subject.id)),
+            name: subject.name,
+            via: Via::Browser,
+            rights: grant.rights.clone(),
+        }))
+    }
+}
+
+/// A claim by its name, or one inside others by theirs: `realm_access.roles`.
+pub fn found<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(name) {
+        return Some(value);
+    }
+    let mut steps = name.split('.');
+    let first = claims.get(steps.next()?)?;
+    steps.try_fold(first, |value, step| value.as_object()?.get(step))
+}
+
+/// Whether a claim is this, or has it among others.
+fn has(told: &Value, wanted: &str) -> bool {
+    let is = |value: &Value| match value {
+        Value::String(text) => text == wanted,
+        Value::Bool(_) | Value::Number(_) => value.to_string() == wanted,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    };
+    match told {
+        Value::Array(several) => several.iter().any(is),
+        one => is(one),
+    }
+}
+
+/// Whether it can stand in a log, in the audit and on a page as a name.
+fn is_plain(name: &str, longest: usize) -> bool {
+    !name.is_empty()
+        && name.len() <= longest
+        && name.trim() == name
+        && !name.chars().any(char::is_control)
+}
+
+/// What is shown of whose session is called so.
+pub fn shown(person: &str) -> Cow<'_, str> {
+    match Subject::of_person(person) {
+        Some(subject) => Cow::Owned(subject.name),
+        None => Cow::Borrowed(person),
+    }
+}
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! The way of somebody who comes through a provider: sent there, and back with a code.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue};
+use serde::Deserialize;
+
+use super::pending::{LASTS, Pending};
+use super::{Brought, Oidc, Refusal};
+use crate::domain::{ActKind, Fault, WaysIn};
+use crate::server::access::Access;
+use crate::server::access::cookie::{self, Which};
+use crate::server::access::entering::asked;
+use crate::server::access::secret::{SecretDigest, mint};
+use crate::server::audit::End;
+use crate::server::config::oidc::{GrantConfig, OidcConfig};
+
+/// Somebody is sent to the provider.
+pub struct Sent {
+    /// Its address, with what is asked for.
+    pub to: String,
+    /// What tells their browser again when it comes back.
+    pub cookie: HeaderValue,
+}
+
+/// What the provider has a browser say when it sends it back.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    state: String,
+    code: String,
+    error: String,
+    error_description: String,
+    iss: Option<String>,
+}
+
+/// Somebody who came back.
+pub struct Back {
+    /// What their browser is to have, or why they are not let in.
+    pub ended: Result<HeaderValue, Refusal>,
+    /// Where they wanted to go; empty where that is not known.
+    pub next: String,
+    /// What takes away what told their browser again.
+    pub forget: HeaderValue,
+}
+
+impl Access {
+    /// How people may sign in.
+    pub fn ways_in(&self) -> WaysIn {
+        let known = self.known();
+        let provider = known.oidc.as_ref();
+        WaysIn {
+            with_password: known.people.has_passwords() || provider.is_none(),
+            provider: provider.map(|oidc| oidc.label().to_owned()),
+        }
+    }
+
+    /// Asks the provider what it is like, if there is one.
+    pub async fn look_at_provider(&self) {
+        let known = self.known();
+        if let Some(oidc) = &known.oidc {
+            oidc.look().await;
+        }
+    }
+
+    /// Where somebody signs out at the provider, if that can be done.
+    pub async fn provider_sign_out(&self) -> Option<String> {
+        let known = self.known();
+        known.oidc.as_ref()?.sign_out_url().await
+    }
+
+    /// Sends somebody to the provider who wants to go to `next`.
+    pub async fn send_to_provider(&self, next: &str, headers: &HeaderMap) -> Result<Sent, Refusal> {
+        let known = self.known();
+        let oidc = known.oidc.as_ref().ok_or(Refusal::NotOffered)?;
+        let is_https = self.is_https(headers);
+        // The same one for all tabs of a browser, so that none spoils another's sign-in.
+        let before = cookie::read(Which::SignIn, headers, is_https);
+        let browser = before.filter(|before| is_minted(before));
+        let browser = browser.map_or_else(mint, str::to_owned);
+        let (state, nonce) = (mint(), mint());
+        let begun = oidc.provider.begin(&state, &nonce).await?;
+        let pending = Pending {
+            browser: SecretDigest::of(&browser).digits(),
+            nonce,
+            verifier: begun.verifier,
+            next: next.to_owned(),
+        };
+        self.pendings
+            .keep(&state, pending, self.clock.now())
+            .await?;
+        Ok(Sent {
+            to: begun.url,
+            cookie: cookie::set(Which::SignIn, &browser, LASTS, is_https),
+        })
+    }
+
+    /// Lets somebody in who comes back from the provider, or says why not. A session that their browser had is over then.
+    pub async fn come_back(
+        &self,
+        told: &Told,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Back {
+        let mut next = String::new();
+        let ended = self.let_in(told, headers, address, &mut next).await;
+        if let Err(refusal) = &ended {
+            self.note_refusal(refusal, address);
+        }
+        let is_https = self.is_https(headers);
+        Back {
+            ended,
+            next,
+            forget: cookie::set(Which::SignIn, "", Duration::ZERO, is_https),
+        }
+    }
+
+    async fn let_in(
+        &self,
+        told: &Told,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+        next: &mut String,
+    ) -> Result<HeaderValue, Refusal> {
+        let known = self.known();
+        let oidc = known.oidc.as_ref().ok_or(Refusal::NotOffered)?;
+        // Nobody's account is known yet: what is in vain counts against the address alone.
+        let account = format!("provider {}", SecretDigest::of(&told.state).digits());
+        let now = self.clock.now();
+        let attempt = self.attempts.begin(&account, address, now).await?;
+        let judged = self.judge(oidc, told, headers, next).await;
+        if judged
+            .as_ref()
+            .err()
+            .is_none_or(|why| !why.may_be_a_guess())
+        {
+            attempt.succeeded().await?;
+        }
+        let (person, name, grant) = judged?;
+        if known.people.has(&name) {
+            return Err(Refusal::NameTaken { name });
+        }
+        self.end_session_of(headers).await;
+        let stamp = oidc.config.stamp(grant);
+        let secret = self.sessions.create(&person, stamp, now).await?;
+        let by = format!("{} has {:?}", grant.claim, grant.value);
+        tracing::info!(user = ?name, ?address, provider = oidc.label(), by, "signed in");
+        let mut asked = asked(ActKind::SignIn, &name, address);
+        asked.detail = Some(format!("with {}: {by}; {person}", oidc.label()));
+        self.audit.tell(&asked, &End::done(&[]));
+        let (longest, is_https) = (self.sessions.longest(), self.is_https(headers));
+        Ok(cookie::set(Which::Session, &secret, longest, is_https))
+    }
+
+    /// Whose session it is to be, what they are called, and what lets them in.
+    async fn judge<'a>(
+        &self,
+        oidc: &'a Oidc,
+        told: &Told,
+        headers: &HeaderMap,
+        next: &mut String,
+    ) -> Result<(String, String, &'a GrantConfig), Refusal> {
+        let pending = self.pendings.take(&told.state, self.clock.now()).await?;
+        let pending = pending.ok_or(Refusal::Expired)?;
+        let browser = cookie::read(Which::SignIn, headers, self.is_https(headers));
+        // Whoever has somebody else open this address would have them signed in as themselves.
+        if browser.is_none_or(|browser| SecretDigest::of(browser).digits() != pending.browser) {
+            return Err(Refusal::Elsewhere);
+        }
+        next.clone_from(&pending.next);
+        told.check(&oidc.config)?;
+        let brought = Brought {
+            code: &told.code,
+            verifier: &pending.verifier,
+            nonce: &pending.nonce,
+        };
+        let wanted = oidc.config.wanted();
+        let now = self.clock.now();
+        let claims = oidc.provider.end(brought, &wanted, now).await?;
+        let subject = oidc.config.subject(&claims)?;
+        let grant = oidc.config.grant(&claims);
+        let grant = grant.ok_or_else(|| Refusal::NoGrant {
+            name: subject.name.clone(),
+        })?;
+        Ok((subject.person(), subject.name, grant))
+    }
+
+    fn note_refusal(&self, refusal: &Refusal, address: Option<IpAddr>) {
+        let (who, why) = (refusal.who(), refusal.told());
+        match refusal {
+            Refusal::Away(_) | Refusal::Clock { .. } => {
+                tracing::warn!(user = ?who, ?address, "refused to sign in: {why}");
+            }
+            _ => tracing::info!(user = ?who, ?address, "refused to sign in: {why}"),
+        }
+        let asked = asked(ActKind::SignIn, who.unwrap_or("(not known)"), address);
+        self.audit.refused(&asked, &Fault::SignInRequired { why });
+    }
+}
+
+impl Told {
+    /// Whether there is a code to be believed.
+    fn check(&self, config: &OidcConfig) -> Result<(), Refusal> {
+        let issuer = &config.provider.issuer;
+        // Another provider's answer, sent here (RFC 9207).
+        if self.iss.as_ref().is_some_and(|iss| iss != issuer) {
+            return Err(Refusal::NotProven("another provider sent it".to_owned()));
+        }
+        match self.error.as_str() {
+            "" if self.code.is_empty() => Err(Refusal::Refused("it sent no code".to_owned())),
+            "" => Ok(()),
+            "access_denied" => Err(Refusal::Cancelled),
+            "temporarily_unavailable" | "server_error" => {
+                Err(Refusal::Away(format!("it says {}", self.error)))
+            }
+            error => Err(Refusal::Refused(format!(
+                "{error} {}",
+                self.error_description
+            ))),
+        }
+    }
+}
+
+/// Whether it can be what was made here.
+fn is_minted(secret: &str) -> bool {
+    secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,292 @@
+//! The `[sign_in.oidc]` table: an OpenID Connect provider that says who somebody is, and what they may do here for what it says.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::ConfigError;
+use super::file::{duration, expand};
+use super::sign_in::Around;
+use crate::domain::Rights;
+use crate::domain::role::Role;
+use crate::sso;
+
+/// The claims in which a provider usually says what somebody is called, the best first; `sub` it always says.
+const USUAL_NAMES: [&str; 2] = ["preferred_username", "email"];
+/// The claim that grants are about, unless they name another.
+const USUAL_CLAIM: &str = "groups";
+/// The longest label of the button, in letters.
+const LONGEST_LABEL: usize = 40;
+
+/// People who sign in with a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OidcConfig {
+    /// Who says who they are.
+    pub provider: ProviderConfig,
+    /// What the button on the page calls it.
+    pub label: String,
+    /// The claims that say what somebody is called: the first that is there.
+    pub names: Vec<String>,
+    /// Who may do what: the first that fits.
+    pub grants: Vec<GrantConfig>,
+}
+
+/// A provider, and as whom it knows the console.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderConfig {
+    /// Its address; what it calls itself in all it says.
+    pub issuer: String,
+    /// What the console is called there.
+    pub client_id: String,
+    /// What the console proves that with; a public client has nothing but PKCE.
+    pub client_secret: Option<ClientSecret>,
+    /// Where browsers find the console: scheme, host and port.
+    pub console_url: String,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
+    pub roots: Option<Vec<CertificateDer<'static>>>,
+    /// How long one request to it may take.
+    pub timeout: Duration,
+}
+
+/// A secret that is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientSecret(String);
+
+/// What somebody may do of whom the provider says this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantConfig {
+    /// The claim. One inside another has dots: `realm_access.roles`.
+    pub claim: String,
+    /// What it has to be, or to have among others.
+    pub value: String,
+    /// What they may do.
+    pub rights: Rights,
+}
+
+impl ClientSecret {
+    /// The secret, for the provider.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSecret(…)")
+    }
+}
+
+impl ProviderConfig {
+    /// Where the provider sends browsers back to; it has to know this address.
+    pub fn back(&self) -> String {
+        format!("{}{}", self.console_url, Self::BACK)
+    }
+
+    /// The path of that.
+    pub const BACK: &str = "/sign-in/back";
+}
+
+/// The table as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OidcTable {
+    issuer: Spanned<String>,
+    client_id: Spanned<String>,
+    client_secret: Option<Spanned<String>>,
+    client_secret_file: Option<Spanned<PathBuf>>,
+    console_url: Spanned<String>,
+    scopes: Option<Spanned<Vec<Spanned<String>>>>,
+    label: Option<Spanned<String>>,
+    name_claim: Option<Spanned<String>>,
+    ca_file: Option<Spanned<PathBuf>>,
+    timeout: Option<Spanned<String>>,
+    #[serde(default)]
+    grant: Vec<GrantTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantTable {
+    claim: Option<Spanned<String>>,
+    value: Spanned<String>,
+    role: Role,
+    groups: Option<Spanned<Vec<Spanned<String>>>>,
+    keys: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+impl Around<'_> {
+    /// Reads the table.
+    pub(super) fn oidc(&self, spanned: &Spanned<OidcTable>) -> Result<OidcConfig, ConfigError> {
+        if !sso::IS_BUILT_IN {
+            return Err(self.source.error(
+                spanned,
+                "this lockkeeper was built without single sign-on; build it with the cargo feature `sso`, or take this table out",
+            ));
+        }
+        let table = spanned.get_ref();
+        if table.grant.is_empty() {
+            return Err(self.source.error(
+                spanned,
+                "nobody who signs in here could do anything: add a [[sign_in.oidc.grant]]",
+            ));
+        }
+        let issuer = self.address(&table.issuer)?;
+        let console_url = self.address(&table.console_url)?;
+        let console_url = console_url.trim_end_matches('/').to_owned();
+        if console_url.matches('/').count() != 2 {
+            let why = "the console's address has no path, like \"https://locks.example.org\"";
+            return Err(self.source.error(&table.console_url, why));
+        }
+        let grants = table.grant.iter().map(|grant| self.grant(grant));
+        Ok(OidcConfig {
+            provider: ProviderConfig {
+                client_id: self.word(&table.client_id)?,
+                client_secret: self.client_secret(table)?,
+                scopes: self.scopes(table)?,
+                roots: table
+                    .ca_file
+                    .as_ref()
+                    .map(|path| self.roots(path))
+                    .transpose()?,
+                timeout: duration(self.source, table.timeout.as_ref(), Duration::from_secs(10))?,
+                console_url,
+                issuer,
+            },
+            label: self.label(table)?,
+            names: match &table.name_claim {
+                Some(claim) => vec![self.word(claim)?],
+                None => USUAL_NAMES.map(str::to_owned).to_vec(),
+            },
+            grants: grants.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// An address that is spoken to over TLS, or on this machine.
+    fn address(&self, text: &Spanned<String>) -> Result<String, ConfigError> {
+        let wrong = |why: &str| self.source.error(text, why);
+        let uri: Uri = text
+            .get_ref()
+            .parse()
+            .map_err(|_| wrong("this is not an address; write \"https://login.example.org\""))?;
+        let host = uri.host().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        match uri.scheme_str() {
+            Some("https") => {}
+            Some("http") if is_here => {}
+            Some("http") => return Err(wrong("this has to be https, except on this machine")),
+            _ => {
+                return Err(wrong(
+                    "this is not an address; write \"https://login.example.org\"",
+                ));
+            }
+        }
+        let is_plain = !text.get_ref().contains(['?', '#', '@']) && !host.is_empty();
+        if !is_plain {
+            return Err(wrong(
+                "this address may have no user name, query or fragment",
+            ));
+        }
+        Ok(text.get_ref().clone())
+    }
+
+    fn client_secret(&self, table: &OidcTable) -> Result<Option<ClientSecret>, ConfigError> {
+        let secret = match (&table.client_secret, &table.client_secret_file) {
+            (None, None) => return Ok(None),
+            (Some(secret), None) => expand(secret.get_ref(), self.environment)
+                .map_err(|why| self.source.error(secret, &why))?,
+            (None, Some(path)) => {
+                let read = std::fs::read_to_string(path.get_ref()).map_err(|why| {
+                    let why = format!("the secret's file cannot be read: {why}");
+                    self.source.error(path, &why)
+                })?;
+                read.trim_end_matches(['\r', '\n']).to_owned()
+            }
+            (Some(_), Some(path)) => {
+                let why =
+                    "there are `client_secret` and `client_secret_file`; one of them is too many";
+                return Err(self.source.error(path, why));
+            }
+        };
+        if secret.is_empty() {
+            let why = "its secret is empty; a client that has none has neither `client_secret` nor `client_secret_file`";
+            return Err(self.source.error(&table.client_id, why));
+        }
+        Ok(Some(ClientSecret(secret)))
+    }
+
+    fn scopes(&self, table: &OidcTable) -> Result<Vec<String>, ConfigError> {
+        let mut scopes = vec!["openid".to_owned()];
+        let Some(given) = &table.scopes else {
+            scopes.push("profile".to_owned());
+            return Ok(scopes);
+        };
+        for scope in given.get_ref() {
+            let scope = self.word(scope)?;
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        Ok(scopes)
+    }
+
+    fn label(&self, table: &OidcTable) -> Result<String, ConfigError> {
+        let Some(label) = &table.label else {
+            let uri: Option<Uri> = table.issuer.get_ref().parse().ok();
+            let host = uri.and_then(|uri| uri.host().map(str::to_owned));
+            return Ok(host.unwrap_or_default());
+        };
+        let text = label.get_ref().trim();
+        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+        if !is_plain || text.chars().count() > LONGEST_LABEL {
+            let why = "the label of a button has 1 to 40 letters";
+            return Err(self.source.error(label, why));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn grant(&self, table: &GrantTable) -> Result<GrantConfig, ConfigError> {
+        let claim = table.claim.as_ref().map(|claim| self.word(claim));
+        if table.value.get_ref().is_empty() {
+            let why = "this grants to nobody: write what the claim has to have";
+            return Err(self.source.error(&table.value, why));
+        }
+        Ok(GrantConfig {
+            claim: claim.unwrap_or_else(|| Ok(USUAL_CLAIM.to_owned()))?,
+            value: table.value.get_ref().clone(),
+            rights: self.rights(table.role, table.groups.as_ref(), table.keys.as_ref())?,
+        })
+    }
+
+    /// Something without spaces.
+    fn word(&self, text: &Spanned<String>) -> Result<String, ConfigError> {
+        let word = text.get_ref();
+        if word.is_empty() || word.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            let why = "this has at least one letter, and no spaces";
+            return Err(self.source.error(text, why));
+        }
+        Ok(word.clone())
+    }
+
+    fn roots(&self, path: &Spanned<PathBuf>) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+        let wrong = |why: &dyn fmt::Display| {
+            let why = format!("the certificates cannot be read: {why}");
+            self.source.error(path, &why)
+        };
+        let read = CertificateDer::pem_file_iter(path.get_ref()).map_err(|why| wrong(&why))?;
+        let roots: Vec<_> = read.collect::<Result<_, _>>().map_err(|why| wrong(&why))?;
+        if roots.is_empty() {
+            return Err(wrong(&"there is none in the file"));
+        }
+        Ok(roots)
+    }
+}

@@ -1,0 +1,53 @@
+// A certified OpenID Connect provider on a free port of the loopback address (or on the one that is given), with pages on which
+// anybody signs in by name. It says in which groups somebody is; its keys are new whenever it starts.
+// Arguments: a JSON object with `redirect_uris`, `post_logout_redirect_uris`, and, where wanted, `port`, `thin` (claims only at the
+// UserInfo endpoint) and `other_keys` (it publishes keys that it does not sign with).
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { Provider } from 'oidc-provider';
+
+const options = JSON.parse(process.argv[2]);
+const groups = { alice: ['sre', 'staff'], otto: ['oncall'], nobody: [], root: ['sre'] };
+
+const key = () => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' });
+const open = ({ kty, n, e, kid, use, alg }) => ({ kty, n, e, kid, use, alg });
+
+const server = createServer();
+server.listen(options.port ?? 0, '127.0.0.1');
+await once(server, 'listening');
+const { port } = server.address();
+
+const signing = { ...key(), kid: `k${Date.now()}` };
+const provider = new Provider(`http://127.0.0.1:${port}`, {
+    clients: [
+        {
+            client_id: 'lockkeeper',
+            client_secret: 'a secret of the client, and not a short one',
+            redirect_uris: options.redirect_uris,
+            post_logout_redirect_uris: options.post_logout_redirect_uris,
+        },
+    ],
+    jwks: { keys: [signing] },
+    cookies: { keys: ['only for tests'] },
+    claims: { openid: ['sub'], profile: ['preferred_username'], groups: ['groups', 'realm_access'] },
+    scopes: ['openid', 'profile', 'groups'],
+    conformIdTokenClaims: options.thin ?? false,
+    pkce: { required: () => true },
+    findAccount: (_, sub) => ({
+        accountId: sub,
+        claims: () => ({ sub, preferred_username: sub, groups: groups[sub], realm_access: { roles: groups[sub] } }),
+    }),
+});
+
+const answer = provider.callback();
+const published = options.other_keys ? { ...open(key()), kid: signing.kid } : open(signing);
+server.on('request', (request, response) => {
+    if (request.url === '/jwks' && options.other_keys) {
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ keys: [published] }));
+        return;
+    }
+    answer(request, response);
+});
+console.log(port);
