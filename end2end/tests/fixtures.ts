@@ -117,10 +117,10 @@ export class Lab {
     const script = resolve(__dirname, '../../src/tests/clients/oidc_provider.mjs');
     const provider = spawn('node', [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'ignore'] });
     this.ends.push(() => end(provider));
-    const [port] = await once(provider.stdout, 'data');
+    const [said] = await once(provider.stdout, 'data');
     return [
       '[sign_in.oidc]',
-      `issuer = "http://127.0.0.1:${`${port}`.trim()}"`,
+      `issuer = "http://127.0.0.1:${String(said).split('\n')[0]}"`,
       'client_id = "lockkeeper"',
       'client_secret = "a secret of the client, and not a short one"',
       `console_url = "${url}"`,

@@ -13,6 +13,7 @@ async function atProvider(page: Page, name: string) {
 }
 
 test('whoever signs in with the provider is where they wanted to be, and may sign out there, too', async ({ page, lab }) => {
+  test.slow(); // every step is a page that is loaded whole
   const nodes = await lab.nodes(1);
   const console = await lab.consoleWithProvider(grants, [vera], { name: 'jobs', nodes });
   await page.goto(`${console.url}/waits`);

@@ -50,4 +50,4 @@ server.on('request', (request, response) => {
     }
     answer(request, response);
 });
-console.log(port);
+process.stdout.write(`${port}\n`);
