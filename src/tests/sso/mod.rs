@@ -55,8 +55,8 @@ pub fn access_as(table: &str, grants: &str) -> AccessConfig {
 
 /// A console with one node.
 pub struct Sso {
-    /// The nodes of the group `orders`.
-    pub nodes: RedisNodes,
+    /// The nodes of the group `orders`: they end with it.
+    _nodes: RedisNodes,
     /// The console.
     pub console: TestConsole,
 }
@@ -70,7 +70,10 @@ impl Sso {
             ..Config::of(vec![group("orders", &nodes)])
         };
         let console = TestConsole::start_as(config, clock).await;
-        Self { nodes, console }
+        Self {
+            _nodes: nodes,
+            console,
+        }
     }
 
     /// Somebody with a browser.

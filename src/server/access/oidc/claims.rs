@@ -118,7 +118,9 @@ pub fn found<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
 fn has(told: &Value, wanted: &str) -> bool {
     let is = |value: &Value| match value {
         Value::String(text) => text == wanted,
-        Value::Bool(_) | Value::Number(_) => value.to_string() == wanted,
+        Value::Bool(_) | Value::Number(_) => {
+            serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *value)
+        }
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
     match told {

@@ -74,7 +74,8 @@ impl Provider {
 
     /// Where somebody signs in, who is to come back with this `state` and a word with this `nonce`.
     pub async fn begin(&self, state: &str, nonce: &str) -> Result<Begun, Refusal> {
-        let client = self.client(&*self.metadata().await?)?;
+        let metadata = self.metadata().await?;
+        let client = self.client(&metadata)?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (state, nonce) = (state.to_owned(), nonce.to_owned());
         let request = client.authorize_url(
