@@ -27,6 +27,9 @@ test('what was done to a lock is told with its reason, and found again', async (
   const changes = row.getByRole('table', { name: 'What happened on each node' });
   await expect(changes.getByRole('row')).toHaveText([/Node\s*Before\s*After/, ...['a', 'b', 'c'].map((node) => new RegExp(`${node}\\s*held by \\S+\\s*gone`))]);
 
+  // The chain was gone through, as far as it went then.
+  await expect(page.getByText(/^Each line carries the hash of the one before. This console verified lines 1 to \d+ at /)).toBeVisible();
+
   // The request that asked for it is a search.
   await row.getByText(/^request/).getByRole('link').click();
   await expect(page).toHaveURL(/\/audit\?q=/);

@@ -113,6 +113,13 @@ pub async fn audit(search: String) -> Result<Told, Fault> {
     Told::of(&operations.audit(&actor, filter, 100, cursor).await?)
 }
 
+/// What is known of the chain of the audit: [`ChainCheck`](crate::domain::ChainCheck).
+#[server(name = AskForChain, input = Json)]
+pub async fn audit_chain() -> Result<Told, Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    Told::of(&state.operations.chain_check(&actor).await?)
+}
+
 /// Who holds what, in all groups: [`Owners`](crate::domain::Owners), as the query of its page says.
 #[server(name = AskForOwners, input = Json)]
 pub async fn owners(search: String) -> Result<Told, Fault> {

@@ -7,6 +7,7 @@
 mod asked;
 mod backwards;
 mod chain;
+mod checking;
 mod line;
 mod log;
 mod runs;
@@ -32,6 +33,7 @@ use crate::domain::{ActKind, Audited, Fault, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::AuditConfig;
 use crate::server::shared::Shared;
+use checking::Checking;
 use log::{Log, Promise, Trouble};
 use stream::Ledger;
 use syncing::Shelf;
@@ -62,6 +64,7 @@ struct Book {
     run: String,
     last_act: AtomicU64,
     is_in_trouble: AtomicBool,
+    checking: Checking,
 }
 
 /// An act that was begun. Dropped without an end, it says that nobody saw how it ended.
@@ -108,6 +111,7 @@ impl Audit {
             run,
             last_act: AtomicU64::new(0),
             is_in_trouble: AtomicBool::new(false),
+            checking: Checking::default(),
         })))
     }
 

@@ -3,7 +3,7 @@
 use super::Operations;
 use super::act::refused;
 use crate::domain::{
-    ActKind, AuditFilter, AuditPage, Fault, LockId, NodeAnswer, Place, Released, Verb,
+    ActKind, AuditFilter, AuditPage, ChainCheck, Fault, LockId, NodeAnswer, Place, Released, Verb,
 };
 use crate::server::access::Actor;
 use crate::server::audit::{Asked, By, End, OpenAct, Search};
@@ -58,6 +58,12 @@ impl Operations {
         };
         let looked = self.index.look_again(&group, &id.key).await;
         looked.map(|looked| looked.nodes).unwrap_or_default()
+    }
+
+    /// What is known of the chain of the audit.
+    pub async fn chain_check(&self, actor: &Actor) -> Result<ChainCheck, Fault> {
+        actor.may(Verb::ReadAudit, Place::console())?;
+        Ok(self.audit.chain_check().await)
     }
 
     /// What was done to which lock, by whom, and why: the latest first. Only of groups that may be seen.

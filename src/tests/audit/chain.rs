@@ -99,6 +99,37 @@ async fn lines_that_were_cut_off_are_missed_by_who_noted_the_head() {
 }
 
 #[tokio::test]
+async fn the_page_says_which_lines_were_verified_and_when_they_are_not_as_they_were_written() {
+    let (_folder, file, mut lines) = written().await;
+    let page = async |file: &Path| {
+        let nodes = RedisNodes::start(1).await;
+        let config = Config {
+            audit: AuditConfig::to(file.to_owned()),
+            ..Config::of(vec![group("orders", &nodes)])
+        };
+        let console = TestConsole::start_as(config, Clock::real()).await;
+        let person = console.person();
+        let mut text = String::new();
+        eventually_is("the chain was gone through", async || {
+            text = person.get("/audit").await.text;
+            !text.contains("is verifying")
+        })
+        .await;
+        console.stop().await;
+        text
+    };
+    let whole = page(&file).await;
+    assert!(whole.contains("verified lines 1 to 8 at"), "{whole}");
+    lines[2] = lines[2].replace("acquire", "release");
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let changed = page(&file).await;
+    assert!(
+        changed.contains("not as it was written: flaws found at"),
+        "{changed}"
+    );
+}
+
+#[tokio::test]
 async fn the_command_says_it_to_people_scripts_and_shells() {
     let (_folder, file, mut lines) = written().await;
     let nodes = RedisNodes::start(1).await;

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod acquire_dialog;
 pub mod attention;
+pub mod audit_chain;
 pub mod audit_diff;
 pub mod audit_filter;
 pub mod audit_table;

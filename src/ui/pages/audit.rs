@@ -4,8 +4,9 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
-use crate::domain::AuditPage as Told;
+use crate::domain::{AuditPage as Told, ChainCheck};
 use crate::ui::audit_query::AuditQuery;
+use crate::ui::components::audit_chain::AuditChain;
 use crate::ui::components::audit_filter::AuditFilterForm;
 use crate::ui::components::audit_table::AuditTable;
 use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
@@ -32,9 +33,12 @@ pub fn AuditPage() -> impl IntoView {
 fn Part(query: AuditQuery) -> impl IntoView {
     let search = query.search();
     let asked = Loading::new(move || calls::audit(search.clone()));
+    let chain = Loading::new(calls::audit_chain);
     let show = {
         let query = query.clone();
-        Callback::new(move |page: Told| view! { <Shown page query=query.clone() /> }.into_any())
+        Callback::new(move |page: Told| {
+            view! { <Shown page query=query.clone() chain /> }.into_any()
+        })
     };
     view! {
         <OnBoard>
@@ -45,7 +49,7 @@ fn Part(query: AuditQuery) -> impl IntoView {
 }
 
 #[component]
-fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
+fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl IntoView {
     const LINK: &str = "inline-flex h-8 items-center gap-1 rounded-md border border-line px-2.5 hover:border-line-strong";
     let is_first = query.cursor.is_none();
     let newest = query.from_cursor(None).path();
@@ -53,16 +57,6 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
         .next_cursor
         .map(|cursor| query.from_cursor(Some(cursor)).path());
     let read_at = words::read_at(format::time_of_day(page.read_at));
-    let numbers = page.acts.iter().map(|act| act.number);
-    let chain = numbers.clone().min().zip(numbers.max());
-    let chain = chain.map(|(first, last)| {
-        view! {
-            <p class="mt-2 text-xs text-muted">
-                {words::chain(first, last)} <code>"lockkeeper audit verify"</code>
-            </p>
-        }
-        .into_any()
-    });
     let acts = if page.acts.is_empty() {
         view! {
             <Empty title=words::nothing()>
@@ -117,6 +111,6 @@ fn Shown(page: Told, query: AuditQuery) -> impl IntoView {
                 </a>
             </span>
         </p>
-        {chain}
+        <AuditChain asked=chain />
     }
 }

@@ -1,0 +1,113 @@
+//! Going through the chain for whoever looks at the audit: in the background, at most a fiftieth of the time, and not at all
+//! where the files are very large.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::verify::verify;
+use super::{Audit, Book};
+use crate::domain::{ChainCheck, Checked};
+
+/// Larger audits are verified on the command line.
+const LARGEST: u64 = 512 << 20;
+/// After it took so long, it is done again only after this many times as long.
+const REST: u32 = 50;
+/// Nor sooner than this.
+const SHORTEST_REST: Duration = Duration::from_secs(5);
+/// How long somebody waits for what is under way.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What is known of the chain.
+#[derive(Default)]
+pub(super) struct Checking(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    is_under_way: bool,
+    known: Option<ChainCheck>,
+    again_at: Option<Instant>,
+}
+
+impl Checking {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of it is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is to be done now; then nobody else does it.
+    fn begin(&self) -> bool {
+        let mut state = self.state();
+        let is_due = state.again_at.is_none_or(|at| Instant::now() >= at);
+        let begins = is_due && !state.is_under_way;
+        state.is_under_way |= begins;
+        begins
+    }
+
+    fn end(&self, came_to: ChainCheck, took: Duration) {
+        let mut state = self.state();
+        state.is_under_way = false;
+        state.known = Some(came_to);
+        state.again_at = Some(Instant::now() + SHORTEST_REST.max(took * REST));
+    }
+
+    fn known(&self) -> ChainCheck {
+        self.state().known.clone().unwrap_or(ChainCheck::UnderWay)
+    }
+}
+
+impl Audit {
+    /// What is known of the chain. Asking has it gone through in the background where that was not done lately.
+    pub async fn chain_check(&self) -> ChainCheck {
+        let Some(book) = self.book() else {
+            return ChainCheck::NotHere;
+        };
+        if book.checking.begin() {
+            let book = Arc::clone(book);
+            let going = tokio::task::spawn_blocking(move || book.go_through());
+            // A small audit is through at once. Whatever becomes of a large one is known next time.
+            drop(tokio::time::timeout(PATIENCE, going).await);
+        }
+        book.checking.known()
+    }
+}
+
+impl Book {
+    fn go_through(&self) {
+        let (began, at) = (Instant::now(), self.clock.now());
+        let path = self.shelf.volumes.current().to_owned();
+        let read = self.size().and_then(|size| match size {
+            1..=LARGEST => verify(path, None).map(Some),
+            _ => Ok(None),
+        });
+        let came_to = match read {
+            Ok(Some(verified)) => {
+                let flaws = u32::try_from(verified.findings.len()).unwrap_or(u32::MAX);
+                if flaws > 0 {
+                    tracing::error!(
+                        flaws,
+                        "the audit is not as it was written: `lockkeeper audit verify` tells more"
+                    );
+                }
+                ChainCheck::Done(Checked {
+                    first: verified.first.unwrap_or(0),
+                    last: verified.last.unwrap_or(0),
+                    flaws,
+                    at,
+                })
+            }
+            Ok(None) => ChainCheck::NotHere,
+            Err(why) => {
+                tracing::warn!("the audit cannot be gone through: {why}");
+                ChainCheck::NotHere
+            }
+        };
+        self.checking.end(came_to, began.elapsed());
+    }
+
+    /// How large all its files are together, in bytes.
+    fn size(&self) -> std::io::Result<u64> {
+        let files = self.shelf.volumes.open()?;
+        let sizes = files.iter().map(|(_, file)| Ok(file.metadata()?.len()));
+        sizes.sum()
+    }
+}
