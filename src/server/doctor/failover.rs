@@ -49,7 +49,8 @@ fn few_sentinels(patient: &Patient<'_>) -> Option<Finding> {
             .to_owned(),
         commands: Vec::new(),
     };
-    words.on_the_group(vec![format!("{many} in `sentinel` (configuration)")])
+    let finding = words.on_the_group(vec![format!("{many} in `sentinel` (configuration)")])?;
+    Some(finding.counting([("count", many.to_string())]))
 }
 
 fn sentinel_beside(patient: &Patient<'_>) -> Option<Finding> {

@@ -2,11 +2,10 @@
 
 use leptos::prelude::*;
 
-use crate::domain::role::Role;
 use crate::domain::{Came, Me, Painted};
 use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::frame;
+use crate::ui::words::{frame, verdicts};
 use crate::ui::{paths, traces};
 
 /// The corner that says who is signed in.
@@ -37,7 +36,7 @@ fn OfMe(show: fn(Me) -> AnyView) -> impl IntoView {
 }
 
 fn account(me: Me) -> AnyView {
-    let role = role(me.rights.role);
+    let role = verdicts::rank(me.rights.role);
     let scope = scope(&me);
     match me.came {
         Came::Local | Came::Anyone => ().into_any(),
@@ -74,14 +73,6 @@ fn Named(name: String, role: &'static str, scope: String) -> impl IntoView {
             <span class="truncate font-medium">{name}</span>
             <span class="text-xs text-muted">{role}</span>
         </span>
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Viewer => frame::viewer(),
-        Role::Operator => frame::operator(),
-        Role::Admin => frame::admin(),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, draft, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::words::act::{self, acquire as words};
+use crate::ui::words::told;
 use crate::ui::{calls, wire};
 
 /// The dialog that acquires a lock.
@@ -125,7 +126,9 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let ttl_ms = move || in_ms(&amount.get(), &unit.get());
     let wrong = move |wanted: &'static str| {
         fault.with(|fault| match fault {
-            Some(Fault::Impossible { field, detail }) if field == wanted => Some(detail.clone()),
+            Some(Fault::Impossible { field, detail }) if field == wanted => {
+                Some(told::said(detail))
+            }
             _ => None,
         })
     };

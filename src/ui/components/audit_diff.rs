@@ -5,6 +5,8 @@ use leptos::prelude::*;
 use crate::domain::{ActOutcome, Answer, Audited, NodeAct};
 use crate::ui::format;
 use crate::ui::words::audit as words;
+use crate::ui::words::lock::name as owner_name;
+use crate::ui::words::told;
 
 /// The table: node, before, after.
 #[component]
@@ -96,7 +98,7 @@ fn sides(node: &NodeAct, who: &str) -> (String, String) {
         ActOutcome::NotHeld => (absent(), absent()),
         ActOutcome::AnotherHold => (there(), format!("{}, {}", there(), words::untouched())),
         ActOutcome::OtherOwner { owner } => {
-            let other = owner.as_ref().map(|owner| format::visible(&owner.name()));
+            let other = owner.as_ref().map(owner_name);
             let held = words::held_by(other.as_deref().unwrap_or(words::no_label()));
             let after = format!("{held}, {}", words::untouched());
             (held, after)
@@ -106,7 +108,7 @@ fn sides(node: &NodeAct, who: &str) -> (String, String) {
             words::no_answer_yet().to_owned(),
         ),
         ActOutcome::Failed { reason } => {
-            let why = words::not_known_why(&format::visible(reason));
+            let why = words::not_known_why(&told::said(reason));
             (words::not_known().to_owned(), why)
         }
     }
@@ -114,9 +116,9 @@ fn sides(node: &NodeAct, who: &str) -> (String, String) {
 
 fn answer(answer: &Answer) -> String {
     match answer {
-        Answer::Holds { owner, .. } => words::held_by(&format::visible(&owner.name())),
+        Answer::Holds { owner, .. } => words::held_by(&owner_name(owner)),
         Answer::Absent => words::not_there().to_owned(),
-        Answer::Unreachable { reason } => words::not_known_why(&format::visible(reason)),
+        Answer::Unreachable { reason } => words::not_known_why(&told::said(reason)),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::domain::{ActEnd, AuditFilter, Audited, Timestamp};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::told;
 use crate::ui::words::{audit as words, verdicts};
 use crate::ui::{format, paths};
 
@@ -106,7 +107,7 @@ pub fn HowItEnded(
     let lasted = act
         .ended_at
         .map(|ended| format::span(ended.millis_since(act.began_at).max(0).unsigned_abs()));
-    let detail = act.detail.as_deref().map(format::visible);
+    let detail = act.detail.as_deref().map(told::said);
     let owner = act
         .fingerprint
         .as_ref()

@@ -4,11 +4,11 @@ use leptos::prelude::*;
 
 use super::fault_notice::FaultNotice;
 use super::lost_locks::LostLocks;
-use crate::domain::{Fault, GroupView, NodeState};
+use crate::domain::{Fault, GroupView};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Button, Tone};
 use crate::ui::live::{Freshness, Live};
-use crate::ui::words::frame;
+use crate::ui::words::{frame, told, verdicts};
 
 /// The banners that hold for every page.
 #[component]
@@ -130,13 +130,9 @@ fn tell(group: &GroupView) -> (String, String) {
         None => frame::all_dark(&group.name),
     };
     let reasons = group.nodes.iter().map(|node| {
-        let word = match node.state {
-            NodeState::Up => frame::up(),
-            NodeState::Down => frame::down(),
-            NodeState::Loading => frame::loading(),
-            NodeState::Refused => frame::refused(),
-        };
-        format!("{}: {}", node.name, node.reason.as_deref().unwrap_or(word))
+        let word = verdicts::node_state(node.state);
+        let why = node.reason.as_deref().map(told::said);
+        format!("{}: {}", node.name, why.as_deref().unwrap_or(word))
     });
     let reasons: Vec<String> = reasons.collect();
     (sentence, format!("{}.", reasons.join("; ")))

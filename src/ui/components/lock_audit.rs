@@ -11,6 +11,7 @@ use crate::domain::{AuditPage, Audited, Fault, LockId};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::Link;
 use crate::ui::words::lock as words;
+use crate::ui::words::told;
 use crate::ui::{calls, format};
 
 /// So many acts are shown.
@@ -50,7 +51,8 @@ fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
         Ok(page) => page,
         // Who may not read it has lost nothing that a lock's page promises.
         Err(Fault::Forbidden { why }) => {
-            return view! { <p class="text-muted">{words::not_shown(&why)}</p> }.into_any();
+            return view! { <p class="text-muted">{words::not_shown(&told::said(&why))}</p> }
+                .into_any();
         }
         Err(fault) => return view! { <FaultNotice fault /> }.into_any(),
     };

@@ -4,12 +4,11 @@ use leptos::prelude::*;
 
 use super::lease_bar::{LeaseBar, Run};
 use super::owner_name::grouped;
-use crate::domain::{
-    AcquiredAt, Evidence, GroupView, Lock, Mode, Owner, Renewals, Timestamp, owners::host,
-};
+use crate::domain::{AcquiredAt, GroupView, Lock, Mode, Owner, Renewals, Timestamp, owners::host};
 use crate::ui::kit::Link;
 use crate::ui::live::Live;
 use crate::ui::words::lock::{self as words, renewed as clause};
+use crate::ui::words::{told, verdicts};
 use crate::ui::{format, paths};
 
 /// The facts about a lock.
@@ -178,7 +177,7 @@ fn rounded(rate: f64) -> u64 {
 
 /// Each sign of contention, or why there is none.
 fn contention(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
-    let mut said: Vec<String> = lock.evidence.iter().map(Evidence::sentence).collect();
+    let mut said: Vec<String> = lock.evidence.iter().map(verdicts::evidence).collect();
     let is_measured = lock.evidence.iter().any(|sign| sign.kind == "idle-touch");
     let of_nodes = || {
         let nodes = group.map_or(&[][..], |group| &group.nodes);
@@ -187,7 +186,7 @@ fn contention(lock: &Lock, group: Option<&GroupView>) -> Vec<String> {
         why.all(|why| why.is_some()).then(|| first.clone())
     };
     match lock.unmeasured.clone().or_else(of_nodes) {
-        Some(why) if !is_measured => said.push(words::unmeasurable(&why)),
+        Some(why) if !is_measured => said.push(words::unmeasurable(&told::said(&why))),
         Some(_) | None if said.is_empty() => said.push(words::not_observed().to_owned()),
         Some(_) | None => {}
     }

@@ -6,6 +6,7 @@ use super::lock_name::LockName;
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Live, Lost};
 use crate::ui::words::frame;
+use crate::ui::words::told;
 use crate::ui::{format, paths};
 
 /// The lock that was lost last, and how many were before, until that is dismissed.
@@ -37,7 +38,7 @@ fn LatestLost(latest: Lost, before: usize) -> impl IntoView {
                     <Link href=path class="rounded font-semibold underline-offset-2 hover:underline">
                         <LockName key=id.key />
                     </Link>
-                    {frame::lost_at(owner, format::time_of_day(at), format::visible(&why))}
+                    {frame::lost_at(owner, format::time_of_day(at), told::said(&why))}
                     {before}
                 </p>
                 <Button on_press=move |()| live.lost.set(Vec::new())>{frame::dismiss()}</Button>

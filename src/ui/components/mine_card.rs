@@ -13,6 +13,8 @@ use crate::domain::{Fault, Format, Lease, LockId, Mine, Released};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::act::{self, mine as words};
+use crate::ui::words::lock::name as owner_name;
+use crate::ui::words::told;
 use crate::ui::{calls, format, paths};
 
 /// How a release of one of our locks ended.
@@ -67,11 +69,7 @@ pub fn MineCard(
                 .count()
             {
                 0 => {
-                    let owner = lock
-                        .owners
-                        .first()
-                        .map(|owner| format::visible(&owner.name()))
-                        .unwrap_or_default();
+                    let owner = lock.owners.first().map(owner_name).unwrap_or_default();
                     (words::somebody_else(&owner), Tone::Alarm)
                 }
                 on => {
@@ -180,7 +178,7 @@ pub fn MineCard(
 fn Lost(why: String) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
-            <p class="font-semibold">{words::lost(&format::visible(&why))}</p>
+            <p class="font-semibold">{words::lost(&told::said(&why))}</p>
             <p>{words::lost_advice()}</p>
         </Banner>
     }

@@ -3,9 +3,11 @@
 use leptos::prelude::*;
 
 use crate::domain::{ActOutcome, NodeAct};
-use crate::ui::format;
+
 use crate::ui::kit::Tone;
 use crate::ui::words::act::{self, node as word};
+use crate::ui::words::lock::name as owner_name;
+use crate::ui::words::told;
 
 /// What an act did, node by node.
 #[component]
@@ -39,13 +41,11 @@ pub fn words(outcome: &ActOutcome) -> String {
         ActOutcome::Releasable => word::releasable().to_owned(),
         ActOutcome::Holds { holds } => act::holds(*holds),
         ActOutcome::NotHeld => word::not_held().to_owned(),
-        ActOutcome::OtherOwner { owner: Some(owner) } => {
-            word::other(&format::visible(&owner.name()))
-        }
+        ActOutcome::OtherOwner { owner: Some(owner) } => word::other(&owner_name(owner)),
         ActOutcome::OtherOwner { owner: None } => word::other_unknown().to_owned(),
         ActOutcome::AnotherHold => word::another_hold().to_owned(),
         ActOutcome::Pending => word::pending().to_owned(),
-        ActOutcome::Failed { reason } => word::failed(reason),
+        ActOutcome::Failed { reason } => word::failed(&told::said(reason)),
     }
 }
 

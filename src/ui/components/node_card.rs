@@ -10,6 +10,7 @@ use crate::domain::{MissingPermission, Moved, NodePast, NodeState, NodeView, Rol
 use crate::ui::format;
 use crate::ui::kit::{Banner, CopyButton, Tone};
 use crate::ui::live::Live;
+use crate::ui::words::told;
 use crate::ui::words::{nodes as words, verdicts};
 
 /// One node.
@@ -141,7 +142,7 @@ fn Moves(moves: Vec<Moved>) -> impl IntoView {
 #[component]
 fn Turns(turns: Vec<Turn>) -> impl IntoView {
     let line = |turn: &Turn| {
-        let reason = turn.reason.as_deref().map(format::visible);
+        let reason = turn.reason.as_deref().map(told::said);
         let reason = reason.map(|why| format!(": {why}"));
         let told = format!(
             "{} {}{}",
@@ -198,7 +199,7 @@ fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'sta
     };
     let feed = verdicts::feed_level(node.feed);
     let feed = match &node.feed_reason {
-        Some(why) => words::feed_why(feed, format::visible(why)),
+        Some(why) => words::feed_why(feed, told::said(why)),
         None => feed.to_owned(),
     };
     let uptime = node.uptime_ms.map(|ms| format::span(ms / 1_000 * 1_000));
@@ -207,7 +208,7 @@ fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'sta
         .as_ref()
         .map(|run| run.chars().take(12).collect());
     let read_from = match &node.read_from {
-        Some(replica) => format::visible(replica),
+        Some(replica) => told::said(replica),
         None => words::the_node_itself().to_owned(),
     };
     let is_up = node.state == NodeState::Up;

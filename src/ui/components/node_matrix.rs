@@ -8,6 +8,7 @@ use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timest
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
 use crate::ui::words::lock as words;
+use crate::ui::words::told;
 
 /// The answers of all nodes.
 #[component]
@@ -115,7 +116,7 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
 fn said(node: &NodeAnswer, owner: Option<&Owner>) -> (Mark, String) {
     let mark = Mark::of(node, owner);
     let told = match &node.answer {
-        Answer::Unreachable { reason } => words::unreachable(reason),
+        Answer::Unreachable { reason } => words::unreachable(&told::said(reason)),
         Answer::Holds { .. } | Answer::Absent => mark.words().to_owned(),
     };
     (mark, told)

@@ -8,6 +8,7 @@ use crate::domain::raw::{RawKey, RawNode, RawPart, RawText};
 use crate::domain::{Fault, LockId};
 use crate::ui::kit::Button;
 use crate::ui::words::lock::raw as words;
+use crate::ui::words::told;
 use crate::ui::{calls, format};
 
 /// Reads the key and shows it.
@@ -51,7 +52,7 @@ pub fn RawBox(
 #[component]
 fn OnNode(node: RawNode) -> impl IntoView {
     let shown = match node.shown {
-        Err(why) => view! { <p class="wrap-anywhere text-muted">{why}</p> }.into_any(),
+        Err(why) => view! { <p class="wrap-anywhere text-muted">{told::said(&why)}</p> }.into_any(),
         Ok(None) => view! { <p class="text-muted">{words::absent()}</p> }.into_any(),
         Ok(Some(key)) => view! { <Key key /> }.into_any(),
     };

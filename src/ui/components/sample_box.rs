@@ -7,6 +7,7 @@ use crate::domain::{Fault, GroupView, Lock, MonitorSample, Place, SampledLock, V
 use crate::ui::kit::Button;
 use crate::ui::live::Live;
 use crate::ui::words::act::sample as words;
+use crate::ui::words::told;
 use crate::ui::{calls, format};
 
 /// How long a sample takes.
@@ -78,7 +79,9 @@ fn Taken(sample: MonitorSample, lock: Signal<Lock>) -> impl IntoView {
     let key = lock.with_untracked(|lock| lock.id.key.clone());
     let told = sample.locks.iter().find(|one| one.key == key).cloned();
     let cut = sample.cut_short.as_ref();
-    let early = cut.map(|why| words::early(why)).unwrap_or_default();
+    let early = cut
+        .map(|why| words::early(&told::said(why)))
+        .unwrap_or_default();
     let span = format::span(sample.took_ms);
     let about = words::about(sample.commands, &sample.node, &span, &early);
     let unknown = sample.failures_unknown.clone();
@@ -96,7 +99,7 @@ fn Taken(sample: MonitorSample, lock: Signal<Lock>) -> impl IntoView {
 fn Counted(told: SampledLock, unknown: Option<String>) -> impl IntoView {
     let failed = match unknown {
         None => told.failed.to_string(),
-        Some(why) => crate::ui::words::act::node::failed(&why),
+        Some(why) => crate::ui::words::act::node::failed(&told::said(&why)),
     };
     let clients = told.clients.join(", ");
     view! {

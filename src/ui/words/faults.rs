@@ -4,6 +4,7 @@
 use crate::domain::{Fault, Verb, WhyNot};
 use crate::ui::format;
 
+use super::told;
 use super::verdicts;
 use super::{Language, language};
 
@@ -29,15 +30,17 @@ pub fn sentence(fault: &Fault) -> String {
 
 fn chinese(fault: &Fault) -> String {
     match fault {
-        Fault::BadRequest { detail } => format!("请求无法读取：{detail}"),
-        Fault::Impossible { field, detail } => format!("{field}：{detail}"),
+        Fault::BadRequest { detail } => format!("请求无法读取：{}", told::said(detail)),
+        Fault::Impossible { field, detail } => {
+            format!("{}：{}", field_name(field), told::said(detail))
+        }
         Fault::ConfirmRequired { .. } => "请输入这把锁的名称以确认".to_owned(),
         Fault::PossibleLock { .. } => {
             "这个键只是可能是锁：它可以是任何东西，所以不从这里释放".to_owned()
         }
         Fault::NotReleasable { .. } => "这种格式的锁没有办法替持有者释放".to_owned(),
         Fault::SignInRequired { .. } => "需要先登录".to_owned(),
-        Fault::Forbidden { why } => format!("没有权限：{why}"),
+        Fault::Forbidden { why } => format!("没有权限：{}", told::said(why)),
         Fault::UnknownGroup { group } => format!("配置里没有“{}”这个组", format::visible(group)),
         Fault::NotObserved { .. } => "应答的节点上都没有观察到这把锁".to_owned(),
         Fault::Unreachable {
@@ -56,14 +59,33 @@ fn chinese(fault: &Fault) -> String {
         Fault::HoldChanged { .. } => {
             "持有者还是你看到的那个，但它之后又续租、重入或重新获取了锁；什么都没有动".to_owned()
         }
-        Fault::WrongType { detail, .. } => format!("这个键里的内容不是这种格式的锁：{detail}"),
-        Fault::AuditUnavailable { detail } => {
-            format!("没有审计就不操作，而审计无法写入：{detail}")
+        Fault::WrongType { detail, .. } => {
+            format!("这个键里的内容不是这种格式的锁：{}", told::said(detail))
         }
-        Fault::StateUnavailable { detail } => format!("几个控制台共享的状态无法访问：{detail}"),
+        Fault::AuditUnavailable { detail } => {
+            format!("没有审计就不操作，而审计无法写入：{}", told::said(detail))
+        }
+        Fault::StateUnavailable { detail } => told::chinese(detail)
+            .unwrap_or_else(|| format!("几个控制台共享的状态无法访问：{}", told::said(detail))),
         Fault::TooMany { .. } => "一次太多了，超出本控制台的上限".to_owned(),
-        Fault::Unanswered { detail } => format!("控制台没有应答：{detail}"),
-        Fault::Internal { detail } => format!("这边出了问题：{detail}"),
+        Fault::Unanswered { detail } => format!("控制台没有应答：{}", told::said(detail)),
+        Fault::Internal { detail } => format!("这边出了问题：{}", told::said(detail)),
+    }
+}
+
+/// A field of a form, by its name in the API.
+fn field_name(field: &str) -> &str {
+    match field {
+        "ttl_ms" => "时长",
+        "wait_ms" => "等待时长",
+        "key" => "锁",
+        "label" => "标签",
+        "format" => "格式",
+        "reason" => "原因",
+        "fingerprint" => "指纹",
+        "node" => "节点",
+        "seconds" => "秒数",
+        other => other,
     }
 }
 

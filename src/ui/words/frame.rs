@@ -53,10 +53,6 @@ words! {
     shown_as_they_were(ago: String): "Its locks are shown as they were {ago}.", "这里显示的是它的锁在{ago}的样子。";
     not_seen_yet: "Its locks have not been seen yet.", "还没有看到过它的锁。";
     cannot_be_told: "What happened to them since cannot be told; they may still be held.", "此后发生了什么无从得知；它们可能仍被持有。";
-    up: "up", "正常";
-    down: "down", "下线";
-    loading: "loading its data", "正在加载数据";
-    refused: "refused", "被拒绝";
     newer: "The console was restarted with another version.", "控制台已用另一个版本重新启动。";
     newer_advice: "This page still runs the one before. Load it again when it suits you; what you are typing would be lost by that.", "本页仍在运行之前的版本。请在合适的时候重新加载；重新加载会丢失正在输入的内容。";
     lost_at(owner: String, time: String, why: String): ", kept by this console{owner}, was lost at {time}: {why}.", "，由本控制台{owner}保持，于 {time} 丢失：{why}。";
@@ -70,9 +66,6 @@ words! {
     in_groups(groups: String): "in {groups}", "在 {groups} 中";
     in_every_group: "in every group", "在所有组中";
     acts_only_on(where_: String, keys: String): "{where_}; acts on {keys} only", "{where_}；只能操作 {keys}";
-    viewer: "viewer", "查看者";
-    operator: "operator", "操作者";
-    admin: "admin", "管理员";
     local_operator: "Nobody has to sign in: whoever uses this machine is the local operator, and may release every lock.", "无需登录：使用本机的任何人都是本地操作者，可以释放每一把锁。";
     anyone: "Anyone who reaches this address may release every lock.", "任何能访问此地址的人都可以释放每一把锁。";
     anyone_advice: "Nobody has to sign in here. Name users or tokens in the configuration to change that.", "这里无需登录。要改变这一点，请在配置中写明用户或 API 令牌。";

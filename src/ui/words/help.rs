@@ -1,5 +1,10 @@
 //! The page of help. Only the server has these words: the browser shows the page as it was sent.
 
+pub use super::verdicts::{
+    at_risk, contended, endless, fragment, held, no_expiry, overdue, partial, restart_hazard,
+    split, unknown,
+};
+
 words! {
     intro: "What the words mean, how a verdict comes about, what can be asked, and what no console can know.", "这里说明各个词的含义、判定如何得出、可以怎样查询，以及任何控制台都无法知道的事。";
     contents: "Contents", "目录";
@@ -39,29 +44,18 @@ words! {
     ask_unknown_2: "still make it held?", "仍可能使其被持有？";
     ask_split_1: "Are there two", "是否有两个";
     ask_split_2: "owners or more?", "或更多持有者？";
-    held: "held", "已持有";
     held_is: "One owner on at least Q nodes. Its lease is the Q-th largest of those: the moment the quorum is lost.", "一个持有者在至少 Q 个节点上。其租约取其中第 Q 大的值：即失去法定多数的时刻。";
-    unknown: "unknown", "未知";
     unknown_is: "Nodes that do not answer could make it held. Nothing is called free because it cannot be seen.", "没有回应的节点可能使其成为“已持有”。看不到的锁不会被称为空闲。";
-    split: "split", "分裂";
     split_is: "Two owners or more at once, and none of them on Q nodes.", "同时有两个或更多持有者，且没有一个在 Q 个节点上。";
-    partial: "partial", "部分";
     partial_is: "Nobody reaches Q: the remains of an acquire that failed or is dying.", "没有人达到 Q：一次失败或正在消亡的获取留下的残余。";
 
     flags: "Flags on top of a verdict", "判定之上的标记";
-    no_expiry: "no expiry", "无过期";
     no_expiry_is: "The key has no TTL: nobody but its owner, or somebody by force, will ever take it away.", "该键没有 TTL：除了持有者自己或有人强制释放，谁也不会把它拿走。";
-    at_risk: "at risk", "有风险";
     at_risk_is: "A lock that has been renewing missed its beat, or under a fifth of its lease is left with no renewal seen.", "一直在续租的锁错过了节拍，或租约只剩不到五分之一且未见续租。";
-    overdue: "overdue", "超时过久";
     overdue_is: "Held far longer than this lock's own usual hold.", "持有时间远超这把锁自己的通常时长。";
-    endless: "endless", "无休止";
     endless_is: "Renewed past the longest hold that the configuration allows.", "续租已超过配置所允许的最长持有时间。";
-    contended: "contended", "有争用";
     contended_is: "Others were seen trying to take it.", "观察到其他人在尝试获取它。";
-    fragment: "fragment", "碎片";
     fragment_is: "On fewer nodes than a quorum.", "所在节点少于法定多数。";
-    restart_hazard: "restart hazard", "重启隐患";
     restart_hazard_is: "A node that counts restarted without safe persistence less than the longest lease ago: it may have forgotten a lock.", "起决定作用的某个节点在最长租约之内重启过，且没有可靠的持久化：它可能忘记了某把锁。";
 
     search: "Searching", "查询";

@@ -1,24 +1,22 @@
 //! The page of one lock: the verdict in words, its facts, its past and its charts.
 
+pub use super::act::acquire::format;
+pub use super::act::{held_for, lease, no_label, owner};
+pub use super::frame::all_locks;
+pub use super::nodes::{clock, restarted};
 use super::{Language, language};
 use crate::domain::{Flag, HowEnded, Lock, Owner, Source, Verdict};
 use crate::ui::format;
 
 words! {
-    all_locks: "All locks", "所有锁";
     force_release: "Force release…", "强制释放…";
     nothing_to_release: "It is not observed any more: there is nothing to release", "已观察不到它：没有可释放的东西";
     facts: "Facts", "事实";
-    lease: "Lease", "租约";
-    held_for: "Held for", "已持有";
-    owner: "Owner", "持有者";
     renewals: "Renewals", "续租";
     contention: "Contention", "争用";
-    format: "Format", "格式";
     flags: "Flags", "标记";
     shared: ", shared", "，共享";
     after_release(what: &str): "When somebody else releases it: {what}.", "被他人释放后：{what}。";
-    no_label: "no readable part", "没有可读部分";
     fingerprint: "fingerprint", "指纹";
     holds_it(times: &str): "holds it {times}", "持有{times}";
     same_owner: "Everything this owner holds", "此持有者持有的一切";
@@ -32,8 +30,6 @@ words! {
     nodes: "What each node answers", "各节点的回答";
     node: "Node", "节点";
     answer: "Answer", "回答";
-    clock: "Clock", "时钟";
-    restarted: "Restarted", "重启";
     ping: "Ping", "延迟";
     unreachable(why: &str): "unreachable ({why})", "无法连接（{why}）";
     no_lease: "none", "无";
@@ -210,7 +206,7 @@ pub fn flag(flag: Flag) -> &'static str {
             Flag::NoExpiry => "无过期：键没有生存时间，只有释放才能结束它。",
             Flag::AtRisk => "有风险：错过了一次续租，或者租约剩余不足五分之一且未看到续租。",
             Flag::Overdue => "超时过久：已超过自身时间，或者远超通常的持有时长。",
-            Flag::Endless => "无休止：续租已超过配置的最长持有时间。",
+            Flag::Endless => "不断续租：续租已超过配置的最长持有时间。",
             Flag::Contended => "争用：还有其他人想要它；依据见下。",
             Flag::Split => "分裂：在拥有法定多数的持有者之外还有第二个持有者。",
             Flag::Fragment => "残片：持有者所在的节点少于法定多数。",

@@ -56,6 +56,7 @@ pub mod palette;
 pub mod rows;
 pub mod seen;
 pub mod sign_in;
+pub mod told;
 pub mod verdicts;
 pub mod waits;
 

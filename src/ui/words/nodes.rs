@@ -1,8 +1,8 @@
 //! The page of nodes: health, what it was lately, and what is missing to see more.
 
 use crate::domain::{MissingPermission, NodeState, NodeView};
-use crate::ui::format;
 
+use super::told;
 use super::{Language, language};
 
 words! {
@@ -82,7 +82,7 @@ words! {
 
 /// Whether a node needs a person, and why: nothing for one that is up.
 pub fn trouble(node: &NodeView) -> Option<String> {
-    let why = node.reason.as_deref().map(format::visible);
+    let why = node.reason.as_deref().map(told::said);
     let why = why.as_deref().unwrap_or(no_reason());
     match node.state {
         NodeState::Up => None,
@@ -94,10 +94,16 @@ pub fn trouble(node: &NodeView) -> Option<String> {
 
 /// What is missing on the screen for lack of a permission.
 pub fn costs(missing: &MissingPermission) -> String {
-    if language() == Language::English {
-        return missing.costs.clone();
-    }
-    let known = match missing.permission.as_str() {
+    let chinese = match language() {
+        Language::English => None,
+        Language::Chinese => chinese_costs(&missing.permission),
+    };
+    chinese.map_or_else(|| missing.costs.clone(), str::to_owned)
+}
+
+/// The same in Chinese, by the name of the permission.
+pub(super) fn chinese_costs(permission: &str) -> Option<&'static str> {
+    Some(match permission {
         "client|setname" => "CLIENT LIST 里我们连接的名字",
         "client|no-touch" => "不重置空闲时间的读取（会绕路）",
         "info" => "版本、角色、重启，以及精确到秒的空闲时间",
@@ -117,7 +123,6 @@ pub fn costs(missing: &MissingPermission) -> String {
         "evalsha" | "script|load" => "从这里获取、续租和释放",
         "monitor" => "谁在徒劳地抢锁的采样",
         "psubscribe" | "subscribe" | "client|tracking" => "每次变化的即时消息",
-        _ => return missing.costs.clone(),
-    };
-    known.to_owned()
+        _ => return None,
+    })
 }

@@ -213,11 +213,21 @@ pub fn evidence_figure(evidence: &Evidence) -> String {
     }
 }
 
+/// Where a sign of contention comes from.
+fn evidence_kind(kind: &str) -> &str {
+    match (language(), kind) {
+        (Language::Chinese, "idle-touch") => "空闲时间",
+        (Language::Chinese, "api-attempts") => "API 尝试",
+        (Language::Chinese, "monitor-sample") => "MONITOR 取样",
+        (Language::English | Language::Chinese, kind) => kind,
+    }
+}
+
 /// The same with where it comes from.
 pub fn evidence(evidence: &Evidence) -> String {
     let figure = evidence_figure(evidence);
     match evidence.kind.as_str() {
         "queue" | "subscribers" | "blocked" => figure,
-        kind => format!("{figure} · {kind}"),
+        kind => format!("{figure} · {}", evidence_kind(kind)),
     }
 }

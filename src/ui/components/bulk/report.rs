@@ -6,6 +6,7 @@ use crate::ui::format;
 use crate::ui::kit::Tone;
 use crate::ui::words::bulk as words;
 use crate::ui::words::faults::sentence;
+use crate::ui::words::lock::name as owner_name;
 
 /// What becomes of a lock, given how it stands on the board by now.
 pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
@@ -44,7 +45,7 @@ pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
             let owner = match fault {
                 Fault::OwnerChanged {
                     owner: Some(owner), ..
-                } => format!(" ({})", format::visible(&owner.name())),
+                } => format!(" ({})", owner_name(owner)),
                 _ => String::new(),
             };
             let why = format!("{}{owner}", sentence(fault));

@@ -18,6 +18,7 @@ use crate::ui::kit::{
 };
 use crate::ui::live::Live;
 use crate::ui::words::act as words;
+use crate::ui::words::verdicts;
 use crate::ui::{calls, format};
 
 /// Asks for a reason and a confirmation, and releases the lock while its owner is still the one that was seen.
@@ -166,11 +167,15 @@ pub fn ReleaseForm(
     let whereabouts = move || {
         group.with(|group| match group {
             Some(group) if group.nodes.len() == 1 => {
-                words::of_group(&group.name, group.environment.slug())
+                words::of_group(&group.name, verdicts::environment(group.environment))
             }
             Some(group) => {
                 let nodes = format::counted(group.nodes.len(), "node");
-                words::on_nodes(&nodes, &group.name, group.environment.slug())
+                words::on_nodes(
+                    &nodes,
+                    &group.name,
+                    verdicts::environment(group.environment),
+                )
             }
             None => words::unknown_group().to_owned(),
         })

@@ -1,91 +1,6 @@
-//! What the doctor finds. English is what its rules say themselves; Chinese is made here of a finding's code and figures, on
-//! the server, in the language of whoever asks: the browser does not carry it.
+//! What each finding says in Chinese: what is so, why that matters, and what helps.
 
-use crate::domain::finding::Untold;
-use crate::domain::{Checkup, Finding, Severity, Unchecked};
-
-use super::{Language, language};
-
-words! {
-    doctor: "Fit for locking?", "适合用来加锁吗？";
-    doctor_region: "Doctor", "体检";
-    of_group(group: &str): "Findings in {group}", "{group} 的体检结果";
-    what_helps: "What helps: ", "怎么办：";
-    why: "Why it matters for locks: ", "对锁的影响：";
-    evidence: "Evidence", "依据";
-    copy_fix: "Copy the commands", "复制命令";
-    not_checked: "not checked", "未检查";
-    not_told: "What nodes do not tell", "节点没有告诉我们的";
-    same_on_command_line: "The same on the command line: ", "命令行里也能看到：";
-    error: "error", "错误";
-    warning: "warning", "警告";
-    note: "note", "提示";
-    fit: "fit", "适合";
-    not_fit: "not fit", "不适合";
-    nothing_found: "Nothing found.", "没有发现问题。";
-}
-
-/// How much a finding matters, in a word.
-pub fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => error(),
-        Severity::Warning => warning(),
-        Severity::Note => note(),
-    }
-}
-
-/// `not fit: 1 error, 2 warnings`.
-pub fn summary(checkup: &Checkup) -> String {
-    if language() == Language::English {
-        return checkup.summary();
-    }
-    let severities = [Severity::Error, Severity::Warning, Severity::Note];
-    let counted = |of: Severity| match checkup.count(of) {
-        0 => None,
-        n => Some(format!("{n} 个{}", severity(of))),
-    };
-    let counts: Vec<String> = severities.into_iter().filter_map(counted).collect();
-    let fit = if checkup.fit { fit() } else { not_fit() };
-    match counts.is_empty() {
-        true => fit.to_owned(),
-        false => format!("{fit}：{}", counts.join("，")),
-    }
-}
-
-/// A checkup in the language of whoever asked for it.
-#[must_use]
-pub fn worded(mut checkup: Checkup) -> Checkup {
-    if language() == Language::Chinese {
-        for finding in &mut checkup.findings {
-            if let Some([what, why, fix]) = chinese(finding) {
-                (finding.what, finding.why, finding.fix) = (what, why, fix);
-            }
-        }
-        for unchecked in &mut checkup.unchecked {
-            (unchecked.what, unchecked.why) = chinese_unchecked(unchecked);
-        }
-    }
-    checkup
-}
-
-fn chinese_unchecked(one: &Unchecked) -> (String, String) {
-    let (what, why) = match &one.of {
-        Untold::Everything => (
-            "它关于自己的一切：持久化、内存、复制、权限",
-            one.why.clone(),
-        ),
-        Untold::Figures { user } => (
-            "持久化、内存、副本、客户端、重启",
-            format!("不允许 INFO；这样授权：ACL SETUSER {user} +info"),
-        ),
-        Untold::Settings => (
-            "写入何时落盘（appendfsync、save）、缓冲区上限、通知",
-            "不允许 CONFIG GET。它也会显示密码，拿不准就不要授权，自己去看这些设置".to_owned(),
-        ),
-        Untold::Permissions => ("它的用户可以做什么", "没能建立用来试探的连接".to_owned()),
-    };
-    (what.to_owned(), why)
-}
+use crate::domain::Finding;
 
 const FORGOTTEN: &str = "持有者还在依赖一把锁，节点却忘了它，这把锁就会再给别人。只有在同一租约内没有别的节点也忘记时，法定多数才挡得住。";
 const AGREE: &str = "让所有机器使用同一组时间服务器（chrony、systemd-timesyncd，或带 -x 的 ntpd：它不会跳变），有锁被持有时不要手动改时钟。";
@@ -97,7 +12,7 @@ const READERS: &str = "恢复 Redis 的默认上限。";
     clippy::too_many_lines,
     reason = "one row for each finding, as in a table"
 )]
-pub fn chinese(finding: &Finding) -> Option<[String; 3]> {
+pub(super) fn sentences(finding: &Finding) -> Option<[String; 3]> {
     let nodes = format!("节点 {}", finding.nodes.join("、"));
     let figure = |name| finding.figure(name).unwrap_or("?");
     let votes = || figure("votes") != "no";
@@ -173,6 +88,36 @@ pub fn chinese(finding: &Finding) -> Option<[String; 3]> {
                 false => "如果同时有两个持有者会造成损害，请使用 fencing 令牌，或由独立节点组成的 Redlock 组。",
             }
             .to_owned(),
+        ),
+        "few-sentinels" => (
+            format!("配置里只写了 {} 个哨兵；少了一个还能达成一致，至少要三个。", figure("count")),
+            "没有多数哨兵，谁也不会被提升，主节点回来之前既拿不到也还不了锁；只认识一个哨兵的控制台会随它一起找不到主节点。",
+            "运行三个或五个哨兵，各在各的机器上，并在这里全部写明。".to_owned(),
+        ),
+        "sentinels-beside-primary" => (
+            format!("{nodes} 与一半或更多的哨兵在同一台机器上。"),
+            "那台机器一倒，剩下的哨兵不成多数：谁也不会被提升，也就拿不到锁。",
+            "把哨兵分散到不会同时倒下的机器上。".to_owned(),
+        ),
+        "no-successor" => (
+            format!("{nodes} 没有副本。"),
+            "没有谁能接手：这样的主节点不在时，它的锁既拿不到也还不了。",
+            "给每个主节点在另一台机器上配一个副本。".to_owned(),
+        ),
+        "replica-lags" => (
+            format!("{nodes} 有落后的副本。"),
+            "如果就这样被提升，它对此后取得的锁一无所知：每一把都会再给第二个持有者。",
+            "查看两者之间的网络和负载；正在填充的副本填完就好。".to_owned(),
+        ),
+        "gives-locks-alone" => (
+            format!("{nodes} 与所有副本断开后仍继续给出锁。"),
+            "被隔开的主节点不知道已提升了别的：在它得知之前，两边会把同一把锁给各自的请求者，而旧主节点给出的会被丢弃。",
+            "让它在没有紧跟的副本时拒绝写入；这样副本全部下线时它也会拒绝。".to_owned(),
+        ),
+        "cluster-stops-whole" => (
+            format!("集群缺了一部分时，{nodes} 会拒绝所有的锁。"),
+            "一个没有后继的主节点会让其余节点的锁也停下来。",
+            "如果其他部分的锁应当继续，就让集群只提供它还有的部分。".to_owned(),
         ),
         "one-host" => (
             format!("{nodes} 与本组的另一个节点在同一台机器上。"),
@@ -331,17 +276,19 @@ pub fn chinese(finding: &Finding) -> Option<[String; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Severity;
 
     /// Every code that the doctor's rules name.
     fn codes() -> Vec<&'static str> {
         let rules = [
-            include_str!("../../server/doctor/clocks.rs"),
-            include_str!("../../server/doctor/independence.rs"),
-            include_str!("../../server/doctor/leases.rs"),
-            include_str!("../../server/doctor/memory.rs"),
-            include_str!("../../server/doctor/permissions.rs"),
-            include_str!("../../server/doctor/persistence.rs"),
-            include_str!("../../server/doctor/reach.rs"),
+            include_str!("../../../server/doctor/clocks.rs"),
+            include_str!("../../../server/doctor/failover.rs"),
+            include_str!("../../../server/doctor/independence.rs"),
+            include_str!("../../../server/doctor/leases.rs"),
+            include_str!("../../../server/doctor/memory.rs"),
+            include_str!("../../../server/doctor/permissions.rs"),
+            include_str!("../../../server/doctor/persistence.rs"),
+            include_str!("../../../server/doctor/reach.rs"),
         ];
         let named = rules.iter().flat_map(|text| text.split("code: \"").skip(1));
         named.filter_map(|rest| rest.split('"').next()).collect()
@@ -349,7 +296,7 @@ mod tests {
 
     #[test]
     fn every_finding_of_the_doctor_has_chinese_words() {
-        assert!(codes().len() >= 39);
+        assert!(codes().len() >= 45);
         for code in codes() {
             let finding = Finding {
                 code: code.to_owned(),
@@ -362,7 +309,8 @@ mod tests {
                 commands: Vec::new(),
                 figures: Vec::new(),
             };
-            let worded = chinese(&finding).unwrap_or_else(|| panic!("{code} has no Chinese words"));
+            let worded =
+                sentences(&finding).unwrap_or_else(|| panic!("{code} has no Chinese words"));
             for sentence in worded {
                 assert!(
                     sentence.ends_with('。') || sentence.contains('。'),
