@@ -179,7 +179,7 @@ export async function open(page: Page, console: Console, path = '/') {
 
 /** Waits until the page hears the console. */
 export async function isLive(page: Page) {
-  await expect(page.getByText(/^live(, \d|$)/)).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText(/^live(, \d|$)/)).toBeVisible({ timeout: 90_000 });
 }
 
 /** Takes a lock the way any Redlock client does: the same value on every node. */

@@ -1,0 +1,207 @@
+// What the specs of every page share: a console on which something of everything is wrong, and the way through its pages,
+// dialogs and states, in the words of each language.
+import type { Page } from '@playwright/test';
+import { type Console, expect, type Lab, lockPath, type Node, take } from './fixtures';
+
+/** The labels that lead through the console. */
+export const WORDS = {
+  'en-GB': {
+    live: /^live, \d/,
+    unknown: 'unknown',
+    down: 'down',
+    scripts: 'Do the same from a script',
+    forceRelease: 'Force release…',
+    acquire: 'Acquire a lock',
+    howLong: 'For how long',
+    keep: 'Keep it',
+    doAcquire: 'Acquire',
+    kept: 'kept by the console',
+    lost: 'Lost: another owner has it',
+    select: (lock: string) => `Select ${lock}`,
+    selected: 'Selected locks',
+    release: 'Release…',
+    wouldBe: 'would be released.',
+    more: 'More',
+    find: 'Find',
+    owners: 'Owners',
+    tryAgain: 'Try again',
+    notLive: /^Not live: /,
+  },
+  'zh-CN': {
+    live: /^实时，\d/,
+    unknown: '未知',
+    down: '宕机',
+    scripts: '用脚本完成同样的操作',
+    forceRelease: '强制释放…',
+    acquire: '获取锁',
+    howLong: '时长',
+    keep: '保持：',
+    doAcquire: '获取',
+    kept: '由控制台保持',
+    lost: '已丢失：另一个持有者有了它',
+    select: (lock: string) => `选择 ${lock}`,
+    selected: '已选择的锁',
+    release: '释放…',
+    wouldBe: '将释放 1 个',
+    more: '更多',
+    find: '查找',
+    owners: '持有者',
+    tryAgain: '重试',
+    notLive: /^非实时：/,
+  },
+};
+
+export type Locale = keyof typeof WORDS;
+
+/** A console with something of everything, and its servers. */
+export interface Troubled {
+  console: Console;
+  nodes: Node[];
+  single: Node;
+}
+
+/** Locks in every state on a group of three, beside a group that is only watched. */
+export async function everyState(lab: Lab): Promise<Troubled> {
+  const nodes = await lab.nodes(3);
+  const [single] = await lab.nodes(1);
+  const console = await lab.console(
+    { name: 'orders', nodes, environment: 'production' },
+    { name: 'jobs', nodes: [single], readOnly: true },
+  );
+  await take(nodes, 'lock:held', 'a'.repeat(32), 600_000);
+  await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 600_000);
+  await take(nodes, 'lock:no-expiry', 'c'.repeat(32));
+  await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 600_000);
+  await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 600_000);
+  return { console, nodes, single };
+}
+
+/** The same, with a node of the one group and the only one of the other down. */
+export async function troubled(lab: Lab): Promise<Troubled> {
+  const lot = await everyState(lab);
+  await expect.poll(async () => (await (await fetch(`${lot.console.url}/api/v1/locks`)).json()).total).toBe(4);
+  await lot.nodes[2].kill();
+  await lot.single.kill();
+  return lot;
+}
+
+/** Goes through every page, dialog and state of a console in trouble, and has each looked at. Ends with the console gone. */
+export async function everywhere(page: Page, lot: Troubled, locale: Locale, look: (where: string) => Promise<void>) {
+  const { console, nodes } = lot;
+  const words = WORDS[locale];
+  const at = async (path: string) => {
+    await page.goto(console.url + path);
+    await expect(page.getByText(words.live)).toBeVisible({ timeout: 90_000 });
+  };
+  const dialog = page.getByRole('dialog');
+  const close = () => closeDialog(page);
+
+  await at('/');
+  await expect(page.getByText(words.unknown).first()).toBeVisible();
+  await look('locks');
+  await page.keyboard.press('Control+k');
+  await expect(dialog.getByRole('option').first()).toBeVisible();
+  await look('the palette');
+  await close();
+  await page.keyboard.press('?');
+  await expect(dialog.getByRole('table')).toBeVisible();
+  await look('the keys');
+  await close();
+  await page.getByRole('checkbox', { name: words.select('lock:held'), exact: true }).click();
+  await page.getByRole('region', { name: words.selected }).getByRole('button', { name: words.release }).click();
+  await expect(dialog).toContainText(words.wouldBe);
+  await look('the bulk release');
+  await close();
+
+  await at('/?q=nothing&verdict=held');
+  await look('nothing found');
+  await at(lockPath('orders', 'lock:split'));
+  await page.getByText(words.scripts).click();
+  await look('one lock');
+  await page.getByRole('button', { name: words.forceRelease }).click();
+  await expect(dialog).toBeVisible();
+  await look('the release');
+  await close();
+  await at(lockPath('orders', 'lock:not-there'));
+  await look('a lock that is not there');
+
+  await at('/owners');
+  await look('owners');
+  await at('/nodes');
+  await expect(page.getByRole('article', { name: 'c' })).toContainText(words.down);
+  await look('nodes');
+  await at('/waits');
+  await look('nobody waits');
+  await at('/mine');
+  await look('nothing is mine');
+  await page.getByRole('button', { name: words.acquire }).click();
+  await look('the acquire dialog');
+  await page.getByLabel(words.howLong).fill('3');
+  await page.getByLabel(words.keep).check();
+  await page.getByRole('button', { name: words.doAcquire, exact: true }).click();
+  await expect(page.getByRole('article')).toContainText(words.kept);
+  await look('mine');
+  await nodes[0].redis.set('lock:test', 'somebody-else', 'KEEPTTL');
+  await nodes[1].redis.set('lock:test', 'somebody-else', 'KEEPTTL');
+  await expect(page.getByRole('article').getByRole('alert')).toContainText(words.lost);
+  await look('a lock that was lost');
+  await at('/audit');
+  await page.getByText(words.more, { exact: true }).first().click();
+  await look('the audit');
+  await at('/help');
+  await look('help');
+  await at('/nowhere');
+  await look('no such page');
+  await page.goto(`${console.url}/sign-in?why=wrong`);
+  await look('signing in');
+
+  await at('/');
+  const fault = { code: 'internal', detail: 'the audit cannot be read: Permission denied (os error 13)' };
+  await page.route('**/_fn/owners*', (route) => route.fulfill({ status: 500, json: fault }));
+  await page.getByRole('navigation').getByRole('link', { name: words.owners }).click();
+  await expect(page.getByRole('button', { name: words.tryAgain })).toBeVisible();
+  await look('an error');
+  await console.stop();
+  await expect(page.getByText(words.notLive)).toBeVisible({ timeout: 90_000 });
+  await look('a console that is gone');
+}
+
+/** Closes what is open. A dialog is a step of the browser's history; afterwards that step is taken back too. */
+export async function closeDialog(page: Page) {
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toBeHidden();
+  await page.waitForFunction(() => typeof history.state !== 'string');
+}
+
+/** How far a page is wider than its window. */
+export function sticksOut(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
+
+/** What stands alone in Latin letters on a Chinese page: what the test named, and what things are called by everybody. */
+const SAME_IN_CHINESE = new Set('lockkeeper api json redis redlock redisson openapi utc ctrl esc enter csv url english plain orders jobs test ms'.split(' '));
+
+/** English words that are neither names, nor code, nor quoted. */
+export async function englishIn(page: Page): Promise<string[]> {
+  const texts = await page.evaluate(() => {
+    const skipped = 'code, pre, kbd, bdi, [lang="en"], .font-mono, script, style, noscript, input, textarea';
+    const found: string[] = [document.title];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (!walker.currentNode.parentElement!.closest(skipped)) found.push(walker.currentNode.textContent!);
+    }
+    const told = ['title', 'aria-label', 'aria-description', 'placeholder', 'alt', 'data-label'];
+    for (const element of document.querySelectorAll(told.map((name) => `[${name}]`).join())) {
+      if (!element.closest('code, pre, kbd, bdi, [lang="en"]')) for (const name of told) found.push(element.getAttribute(name) ?? '');
+    }
+    return found;
+  });
+  const english = (text: string) => {
+    // Quoted, typed, or a line for Redis; the name of a format; a fingerprint.
+    const own = text.replaceAll(/“[^”]*”|`[^`]*`|（[^）]*[A-Z]{3}[^）]*）|\S+[:<>]\S+|\b[a-z]+(-[a-z]+)+\b|\b[0-9a-f]{8,}\b/g, ' ');
+    const isMixed = /[\u4e00-\u9fff]/.test(own);
+    const words = isMixed ? (own.match(/[A-Za-z]{2,}(?: [A-Za-z]{2,})+/g) ?? []).flatMap((run) => run.split(' ')) : (own.match(/[A-Za-z]{2,}/g) ?? []);
+    return words.some((word) => !SAME_IN_CHINESE.has(word.toLowerCase()));
+  };
+  return [...new Set(texts.filter(english).map((text) => text.trim()))];
+}
