@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ENV := . scripts/env.sh
 
-.PHONY: help setup demo dev test lint fmt test-rust end2end soak bench measure-ui release screenshots clean
+.PHONY: help setup demo dev test lint fmt test-rust end2end soak baselines bench measure-ui release screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -33,6 +33,11 @@ test-rust: ## The Rust tests alone
 
 end2end: ## The browser tests alone
 	@scripts/test.sh end2end
+
+baselines: ## Take the pictures anew that the browser tests compare pages with (end2end/pictures), to be looked at before they are committed
+	@scripts/setup.sh test
+	@$(ENV) && cargo-leptos build --frontend-only && cargo build --features ssr && \
+		npm run --silent end2end -- pictures.spec.ts --update-snapshots
 
 soak: ## Storms of faults and of senseless input for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs, fuzzers
 	@scripts/setup.sh test
