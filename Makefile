@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 ENV := . scripts/env.sh
 
-.PHONY: help setup demo dev test lint fmt test-rust end2end soak baselines bench measure-ui release screenshots clean
+.PHONY: help setup demo dev test lint fmt test-rust end2end soak baselines bench measure-ui test-release release screenshots clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -49,9 +49,13 @@ bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS
 	@scripts/setup.sh bench
 	@$(ENV) && cargo build --release --features "$$features" --bins --example bench && exec "$$target/release/examples/bench" $(ARGS)
 
-measure-ui: ## Measure the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=)
+measure-ui: ## Measure the first page's weight and the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=, ARGS=weight)
 	@scripts/setup.sh test
-	@$(ENV) && cargo-leptos build --release && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end
+	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
+
+test-release: ## Build for release and try that in the browser: pages in parts, and the weight of the first one
+	@scripts/setup.sh test
+	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_RELEASE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
 
 release: ## Build the one executable that is shipped and its archive, and show what a browser downloads first
 	@scripts/release.sh

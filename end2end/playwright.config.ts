@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from '@playwright/test';
 
-const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_MEASURE, LOCKKEEPER_URL } = process.env;
+const { CARGO_TARGET_DIR, CI, LOCKKEEPER_CHROMIUM, LOCKKEEPER_MEASURE, LOCKKEEPER_RELEASE, LOCKKEEPER_URL } = process.env;
 const target = CARGO_TARGET_DIR ?? '../target';
 
 // The distribution's browser; without it, the one that `playwright install chromium` downloads.
@@ -41,5 +41,8 @@ export default defineConfig({
     : LOCKKEEPER_MEASURE
       ? // figures, not tests: `make measure-ui`
         [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
-      : [{ name: 'stories', testDir: 'tests' }],
+      : LOCKKEEPER_RELEASE
+        ? // the executable that is shipped, whose pages come in parts: `make test-release`
+          [{ name: 'release', testMatch: /end2end\/(release\/\w+\.ts|tests\/(bulk|dialogs|every_page|languages|other_version|search|shortcuts|watch_a_lock)\.spec\.ts)$/ }]
+        : [{ name: 'stories', testDir: 'tests' }],
 });

@@ -16,7 +16,7 @@ maps=(--remap-path-prefix="$repo=/lockkeeper" --remap-path-prefix="$cargo_home=/
 export RUSTFLAGS="--cfg erase_components ${maps[*]}"
 export CFLAGS="-ffile-prefix-map=$repo=/lockkeeper -ffile-prefix-map=$cargo_home=/cargo"
 # With -P the browser half is built and compressed first, so that the server half embeds the fresh files.
-cargo-leptos build --release -P
+cargo-leptos build --release --split -P
 for folder in "$repo" "$cargo_home"; do
     ! grep -qF "$folder" "$target/release/lockkeeper" || fail "the executable tells where it was built: $folder"
 done
@@ -45,6 +45,4 @@ row() { printf '%-48s %10s\n' "$1" "$(numfmt --to=si --suffix=B "$2")"; }
 printf '\n'
 row "target/release/lockkeeper" "$(size "$target/release/lockkeeper")"
 row "target/$name.tar.gz" "$(size "$release.tar.gz")"
-cd "$target/site/pkg"
-for file in lockkeeper.wasm lockkeeper.js lockkeeper.css; do row "  $file, brotli" "$(size "$file.br")"; done
-row "  first load, brotli" "$(size lockkeeper.{wasm,js,css}.br)"
+scripts/weight.sh

@@ -23,5 +23,5 @@ pub fn hydrate() {
         console_error_panic_hook::hook(panic);
         ui::say_that_it_is_broken();
     }));
-    leptos::mount::hydrate_body(ui::App);
+    leptos::mount::hydrate_lazy(ui::App);
 }

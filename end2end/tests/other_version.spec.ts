@@ -55,6 +55,15 @@ test('a page of an older version offers to be loaded again, and loses nothing th
   }
 });
 
+test('a page is given the files of its own build and of no other', async ({ lab }) => {
+  const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
+  const page = await fetch(console.url).then((answer) => answer.text());
+  const own = /\/build\/\w+\/pkg\/lockkeeper\.js/.exec(page)![0];
+  const status = (path: string) => fetch(console.url + path).then((answer) => answer.status);
+  expect(await status(own)).toBe(200);
+  expect(await status(own.replace(/build\/\w+/, 'build/000000000000'))).toBe(404);
+});
+
 test('a page whose program cannot start says so, and can be read', async ({ page, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });

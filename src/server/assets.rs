@@ -1,10 +1,12 @@
 //! The web files that the binary carries: read from disk in development builds, from the binary in release builds.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use rust_embed::{Embed, EmbeddedFile};
+use sha2::{Digest as _, Sha256};
 
 /// What `cargo leptos build` put into the site folder.
 #[derive(Embed)]
@@ -12,31 +14,75 @@ use rust_embed::{Embed, EmbeddedFile};
 #[allow_missing = true]
 struct Site;
 
-/// Which build of the pages' program this is: another one after an upgrade.
+/// What this build of the pages' program is called: another name after an upgrade.
 pub fn build() -> &'static str {
-    static BUILD: LazyLock<String> = LazyLock::new(|| {
-        let program = Site::get("pkg/lockkeeper.wasm");
-        let hash = program.map_or([0; 32], |file| file.metadata.sha256_hash());
-        let hash: String = hash
-            .iter()
-            .take(6)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        format!("{}+{hash}", env!("CARGO_PKG_VERSION"))
-    });
+    static BUILD: LazyLock<String> =
+        LazyLock::new(|| format!("{}+{}", env!("CARGO_PKG_VERSION"), fingerprint()));
     &BUILD
+}
+
+/// The path that the files of this build are found below. A page never gets a part of another build: its program would go wrong with it.
+pub fn folder() -> &'static str {
+    static FOLDER: LazyLock<String> = LazyLock::new(|| format!("/{OF_BUILD}{}", fingerprint()));
+    &FOLDER
+}
+
+/// What stands before the name of a build in a path.
+const OF_BUILD: &str = "build/";
+
+/// Which files each part of the pages' program that is fetched later is made of.
+pub fn parts() -> HashMap<String, Vec<String>> {
+    let listed = Site::get("pkg/__wasm_split_manifest.json");
+    listed.map_or_else(HashMap::new, |file| {
+        serde_json::from_slice(&file.data).expect("the build writes it as JSON")
+    })
+}
+
+/// Of all files that a page's program is made of.
+fn fingerprint() -> &'static str {
+    static FINGERPRINT: LazyLock<String> = LazyLock::new(|| {
+        let mut names: Vec<_> = Site::iter()
+            .filter(|name| name.starts_with("pkg/") && !is_packed(name))
+            .collect();
+        names.sort_unstable();
+        let mut all = Sha256::new();
+        for file in names.iter().filter_map(|name| Site::get(name)) {
+            all.update(file.metadata.sha256_hash());
+        }
+        hex(&all.finalize()[..6])
+    });
+    &FINGERPRINT
+}
+
+fn is_packed(path: &str) -> bool {
+    path.ends_with(".br") || path.ends_with(".gz")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A path within the site, and whether it names this build. Nothing where it names another.
+fn within_site(path: &str) -> Option<(&str, bool)> {
+    let path = path.trim_start_matches('/');
+    match path.strip_prefix(OF_BUILD) {
+        Some(of_build) => {
+            let rest = of_build.strip_prefix(fingerprint())?.strip_prefix('/')?;
+            Some((rest, true))
+        }
+        None => Some((path, false)),
+    }
 }
 
 /// Whether there is a file at this path.
 pub fn has(path: &str) -> bool {
-    let path = path.trim_start_matches('/');
-    !path.is_empty() && Site::get(path).is_some()
+    within_site(path).is_some_and(|(path, _)| !path.is_empty() && Site::get(path).is_some())
 }
 
 /// The file at this path, compressed as well as the browser takes it; nothing where there is none.
 pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
-    let path = path.trim_start_matches('/');
-    if path.is_empty() || path.ends_with(".br") || path.ends_with(".gz") {
+    let (path, is_of_build) = within_site(path)?;
+    if path.is_empty() || is_packed(path) {
         return None;
     }
     let plain = Site::get(path)?;
@@ -79,19 +125,19 @@ pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
     headers.insert(header::CONTENT_TYPE, content_type(path));
     headers.insert(header::ETAG, etag);
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // Names carry no hash, so a browser asks each time and is mostly told "unchanged".
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // What is found below the name of its build never changes, except while it is worked on. Everything else is asked for each time, and
+    // mostly found "unchanged".
+    let kept = if is_of_build && !cfg!(debug_assertions) {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
     Some(response)
 }
 
 fn etag(file: &EmbeddedFile) -> HeaderValue {
-    let hash: String = file
-        .metadata
-        .sha256_hash()
-        .iter()
-        .take(12)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex(&file.metadata.sha256_hash()[..12]);
     HeaderValue::from_str(&format!("\"{hash}\"")).expect("hex digits in quotes are a header value")
 }
 

@@ -36,9 +36,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
+use leptos::WasmSplitManifest;
 use leptos::config::LeptosOptions;
 use leptos::nonce::use_nonce;
-use leptos::prelude::{provide_context, use_context};
+use leptos::prelude::{ArcStoredValue, provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate_route_list};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -50,6 +51,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
 use crate::domain::Language;
+use crate::ui::later::LOADER;
 use crate::ui::{App, shell};
 use access::Access;
 use api::limits::Limits;
@@ -186,7 +188,7 @@ fn router(state: AppState) -> Router {
     let options = state.leptos.clone();
     let console = Router::new()
         .leptos_routes_with_context(&state, PAGES.clone(), before_painting, move || {
-            shell(options.clone())
+            shell(options.clone(), assets::folder())
         })
         .fallback(file_or_page)
         .layer(from_fn_with_state(state.clone(), gate::before_pages))
@@ -204,7 +206,18 @@ fn before_painting() {
     if let Some(state) = use_context::<AppState>() {
         provide_context(state.access.ways_in());
     }
+    provide_context(PARTS.clone());
 }
+
+/// What a page has the browser fetch early of the parts that it is made of.
+static PARTS: LazyLock<WasmSplitManifest> = LazyLock::new(|| {
+    let below = format!("{}/pkg", assets::folder());
+    WasmSplitManifest(ArcStoredValue::new((
+        below,
+        assets::parts(),
+        LOADER.to_owned(),
+    )))
+});
 
 /// Has the page speak the language of the request.
 fn speak_as_asked() {
@@ -243,7 +256,7 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
             provide_context(context.clone());
             before_painting();
         },
-        move || shell(options.clone()),
+        move || shell(options.clone(), assets::folder()),
     );
     let (parts, _body) = request.into_parts();
     let mut page = render(Request::from_parts(parts, Body::empty()))

@@ -5,6 +5,7 @@ pub mod calls;
 pub mod components;
 pub mod format;
 pub mod kit;
+pub mod later;
 pub mod live;
 pub mod nodes_query;
 pub mod owners_query;
@@ -19,27 +20,19 @@ pub mod wire;
 pub mod words;
 
 use leptos::prelude::*;
-use leptos_meta::{MetaTags, Stylesheet, Title, provide_meta_context};
+use leptos_meta::{MetaTags, Title, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
 use self::components::layout::Layout;
+use self::later::Fetching;
 use self::live::Live;
-use self::pages::audit::AuditPage;
-use self::pages::help::HelpPage;
-use self::pages::kit::KitPage;
-use self::pages::lock::LockPage;
 use self::pages::locks::LocksPage;
-use self::pages::mine::MinePage;
-use self::pages::nodes::NodesPage;
 use self::pages::not_found::NotFoundPage;
-use self::pages::owners::OwnersPage;
-use self::pages::sign_in::SignInPage;
-use self::pages::waits::WaitsPage;
 use self::shortcuts::Shortcuts;
 
-/// The document that the server sends.
-pub fn shell(options: LeptosOptions) -> impl IntoView {
+/// The document that the server sends; `files` is where those of this build are found.
+pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
     let language = words::language();
     view! {
         <!DOCTYPE html>
@@ -50,8 +43,11 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
                 <meta name="color-scheme" content="light dark" />
                 <script src="/theme.js"></script>
                 <link rel="icon" type="image/svg+xml" href="/favicon.svg" />
+                <link rel="stylesheet" href=format!("{files}/pkg/lockkeeper.css") />
+                // What loads the later parts: the program of a release build does not start without it.
+                {(!cfg!(debug_assertions)).then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", later::LOADER) /> })}
                 <AutoReload options=options.clone() />
-                <HydrationScripts options />
+                <HydrationScripts options root=files />
                 <MetaTags />
             </head>
             <body>
@@ -75,24 +71,24 @@ pub fn App() -> impl IntoView {
     provide_meta_context();
     Live::provide();
     Shortcuts::provide();
+    Fetching::provide();
     view! {
-        <Stylesheet id="lockkeeper" href="/pkg/lockkeeper.css" />
         <Title text="Lockkeeper" />
         <Router>
             <Layout>
                 // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.
                 <FlatRoutes fallback=NotFoundPage>
                     <Route path=path!("/") view=LocksPage ssr=SsrMode::Async />
-                    <Route path=path!("/groups/:group/locks") view=LockPage ssr=SsrMode::Async />
-                    <Route path=path!("/groups/:group/locks/*key") view=LockPage ssr=SsrMode::Async />
-                    <Route path=path!("/nodes") view=NodesPage ssr=SsrMode::Async />
-                    <Route path=path!("/owners") view=OwnersPage ssr=SsrMode::Async />
-                    <Route path=path!("/waits") view=WaitsPage ssr=SsrMode::Async />
-                    <Route path=path!("/mine") view=MinePage ssr=SsrMode::Async />
-                    <Route path=path!("/audit") view=AuditPage ssr=SsrMode::Async />
-                    <Route path=path!("/help") view=HelpPage ssr=SsrMode::Async />
-                    <Route path=path!("/kit") view=KitPage ssr=SsrMode::Async />
-                    <Route path=path!("/sign-in") view=SignInPage ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks") view=later::Lock ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks/*key") view=later::Lock ssr=SsrMode::Async />
+                    <Route path=path!("/nodes") view=later::Nodes ssr=SsrMode::Async />
+                    <Route path=path!("/owners") view=later::Owners ssr=SsrMode::Async />
+                    <Route path=path!("/waits") view=later::Waits ssr=SsrMode::Async />
+                    <Route path=path!("/mine") view=later::Mine ssr=SsrMode::Async />
+                    <Route path=path!("/audit") view=later::Audit ssr=SsrMode::Async />
+                    <Route path=path!("/help") view=later::Help ssr=SsrMode::Async />
+                    <Route path=path!("/kit") view=later::Kit ssr=SsrMode::Async />
+                    <Route path=path!("/sign-in") view=later::SignIn ssr=SsrMode::Async />
                 </FlatRoutes>
             </Layout>
         </Router>

@@ -7,6 +7,7 @@ use leptos::task::spawn_local_scoped_with_cancellation;
 use super::fault_notice::FaultNotice;
 use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, draft, field::CONTROL};
+use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::words::act::{self, acquire as words};
 use crate::ui::words::told;
@@ -22,7 +23,7 @@ pub fn AcquireDialog(
     on_acquired: Callback<Mine>,
 ) -> impl IntoView {
     let content = Callback::new(move |handle: DialogHandle| {
-        view! { <AcquireForm handle on_acquired /> }.into_any()
+        later(move || Box::pin(form(handle, on_acquired)))
     });
     // As with a release: who was signed out in the middle goes on where they were.
     Effect::new(move |was_open: Option<bool>| {
@@ -52,6 +53,8 @@ const UNITS: [Unit; 3] = [
     ("s", words::s, 1_000),
     ("min", words::min, 60_000),
 ];
+
+part! { dialogs: fn form(handle: DialogHandle, on_acquired: Callback<Mine>) -> view! { <AcquireForm handle on_acquired /> } }
 
 #[component]
 fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoView {

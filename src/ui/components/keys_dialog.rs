@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::ui::kit::{Button, Dialog, DialogHandle};
+use crate::ui::later::{later, part};
 use crate::ui::shortcuts::{Shortcuts, listed};
 use crate::ui::words::palette;
 
@@ -10,24 +11,28 @@ use crate::ui::words::palette;
 #[component]
 pub fn KeysDialog() -> impl IntoView {
     let open = Shortcuts::expect().keys;
-    let children = Callback::new(move |dialog: DialogHandle| {
-        view! {
-            <div class="flex flex-col gap-3 p-5">
-                <h2 id="keys-title" class="text-lg font-semibold">
-                    {palette::keys()}
-                </h2>
-                <KeysTable />
-                <p class="text-muted">{palette::no_key_destroys()}</p>
-                <div>
-                    <Button autofocus=true on_press=move |()| dialog.close()>
-                        {palette::close()}
-                    </Button>
-                </div>
-            </div>
-        }
-        .into_any()
-    });
+    let children = Callback::new(|dialog: DialogHandle| later(move || Box::pin(inside(dialog))));
     view! { <Dialog open labelled_by="keys-title" children /> }
+}
+
+part! { dialogs: fn inside(dialog: DialogHandle) -> view! { <Inside dialog /> } }
+
+#[component]
+fn Inside(dialog: DialogHandle) -> impl IntoView {
+    view! {
+        <div class="flex flex-col gap-3 p-5">
+            <h2 id="keys-title" class="text-lg font-semibold">
+                {palette::keys()}
+            </h2>
+            <KeysTable />
+            <p class="text-muted">{palette::no_key_destroys()}</p>
+            <div>
+                <Button autofocus=true on_press=move |()| dialog.close()>
+                    {palette::close()}
+                </Button>
+            </div>
+        </div>
+    }
 }
 
 /// Every key and what it does.

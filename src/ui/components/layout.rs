@@ -13,6 +13,7 @@ use super::live_indicator::LiveIndicator;
 use super::palette::Palette;
 use super::settings::Settings;
 use crate::ui::kit::{Icon, Sign};
+use crate::ui::later::FetchingPage;
 use crate::ui::paths;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::{frame, palette};
@@ -58,6 +59,7 @@ pub fn Layout(
                 <Openness />
                 <ConfigTrouble />
                 <Banners />
+                <FetchingPage />
                 {children()}
             </main>
             <footer class="flex flex-wrap gap-x-4 gap-y-1 border-t border-line px-4 py-4 text-xs text-muted md:px-6">

@@ -8,6 +8,7 @@ use leptos_router::hooks::use_navigate;
 use crate::domain::Came;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
 use crate::ui::traces;
@@ -31,12 +32,34 @@ pub fn views(live: Live) -> Vec<View> {
     read(&traces::kept(&stored(live)).unwrap_or_default())
 }
 
-/// The menu of views.
+/// The menu of views; what is in it is fetched when it is first opened.
 #[component]
 pub fn SavedViews(
     /// What is shown now.
     query: Memo<Query>,
 ) -> impl IntoView {
+    let is_wanted = RwSignal::new(false);
+    let inside = move || {
+        is_wanted
+            .get()
+            .then(|| later(move || Box::pin(inside(query))))
+    };
+    view! {
+        <details class="needs-script relative" on:toggle=move |_| is_wanted.set(true)>
+            <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
+                {words::views()}
+            </summary>
+            <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
+                {inside}
+            </div>
+        </details>
+    }
+}
+
+part! { dialogs: fn inside(query: Memo<Query>) -> view! { <Inside query /> } }
+
+#[component]
+fn Inside(query: Memo<Query>) -> impl IntoView {
     let live = Live::expect();
     let views = RwSignal::new(Vec::<View>::new());
     Effect::new(move |_| views.set(self::views(live)));
@@ -101,24 +124,17 @@ pub fn SavedViews(
         .into_any()
     };
     view! {
-        <details class="needs-script relative">
-            <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
-                {words::views()}
-            </summary>
-            <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
-                {move || {
-                    let views = views.get();
-                    match views.is_empty() {
-                        true => view! { <p class="px-2 text-muted">{words::no_views()}</p> }.into_any(),
-                        false => view! { <ul class="max-h-64 overflow-y-auto">{views.into_iter().map(line).collect_view()}</ul> }.into_any(),
-                    }
-                }}
-                <form class="flex gap-2" on:submit=save>
-                    <input node_ref=name class=CONTROL aria-label=words::view_name() placeholder=words::view_name() maxlength="60" autocomplete="off" />
-                    <Button submits=true>{words::save_view()}</Button>
-                </form>
-            </div>
-        </details>
+        {move || {
+            let views = views.get();
+            match views.is_empty() {
+                true => view! { <p class="px-2 text-muted">{words::no_views()}</p> }.into_any(),
+                false => view! { <ul class="max-h-64 overflow-y-auto">{views.into_iter().map(line).collect_view()}</ul> }.into_any(),
+            }
+        }}
+        <form class="flex gap-2" on:submit=save>
+            <input node_ref=name class=CONTROL aria-label=words::view_name() placeholder=words::view_name() maxlength="60" autocomplete="off" />
+            <Button submits=true>{words::save_view()}</Button>
+        </form>
     }
 }
 

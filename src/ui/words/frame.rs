@@ -18,6 +18,9 @@ words! {
     broken: "This page has stopped working.", "本页已停止工作。";
     broken_advice: "Nothing was changed by that. Load it again; if it happens again, the browser's console says why.", "这没有改变任何东西。请重新加载；如果再次发生，浏览器的控制台会说明原因。";
     load_again: "Load again", "重新加载";
+    fetching: "Fetching this part of the console …", "正在获取控制台的这一部分……";
+    not_fetched: "This part of the console could not be fetched.", "无法获取控制台的这一部分。";
+    not_fetched_advice: "The console does not answer, or was restarted with another version. Nothing was changed by that.", "控制台没有回应，或已用另一个版本重新启动。这没有改变任何东西。";
 
     settings: "Settings", "设置";
     theme: "Theme", "主题";

@@ -16,11 +16,12 @@ use crate::domain::Fault;
 use crate::domain::bulk::MOST_AT_ONCE;
 use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Variant, draft};
+use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
 use crate::ui::words::bulk as words;
 
-/// Says how many locks are selected, and what can be done with them; there while there are any.
+/// Says how many locks are selected, and what can be done with them; fetched when the first one is.
 #[component]
 pub fn BulkBar(
     /// The list that they are picked from.
@@ -29,6 +30,25 @@ pub fn BulkBar(
     let Some(selection) = use_context::<Selection>() else {
         return ().into_any();
     };
+    let is_wanted = RwSignal::new(false);
+    Effect::new(move |_| {
+        // Somebody may have been signed out in the middle of it.
+        if selection.count() > 0 || draft::kept(run::DRAFT).is_some() {
+            is_wanted.set(true);
+        }
+    });
+    let shown = move || {
+        is_wanted
+            .get()
+            .then(|| later(move || Box::pin(bar(selection))))
+    };
+    view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{shown}</div> }.into_any()
+}
+
+part! { dialogs: fn bar(selection: Selection) -> view! { <Bar selection /> } }
+
+#[component]
+fn Bar(selection: Selection) -> impl IntoView {
     let live = Live::expect();
     let open = RwSignal::new(false);
     // It outlives the dialog: what was done is told also to whoever closed it in the middle.
@@ -94,7 +114,7 @@ pub fn BulkBar(
     let shown = move || {
         is_shown.get().then(|| view! {
             <section
-                class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 flex flex-wrap items-center gap-3 rounded-xl border border-line-strong bg-surface px-4 py-2.5 shadow-high"
+                class="flex flex-wrap items-center gap-3 rounded-xl border border-line-strong bg-surface px-4 py-2.5 shadow-high"
                 aria-label=words::selected()
             >
                 <p role="status" class="grow font-medium">{move || counted.get()}</p>
@@ -115,5 +135,4 @@ pub fn BulkBar(
         {shown}
         <Dialog open labelled_by="bulk-title" children=content />
     }
-    .into_any()
 }

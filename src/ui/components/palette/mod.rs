@@ -3,10 +3,13 @@
 mod commands;
 mod recent;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
+use leptos::ev;
 use leptos::html;
-use leptos::leptos_dom::helpers::set_timeout;
+use leptos::leptos_dom::helpers::{set_timeout, window_event_listener};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
@@ -16,6 +19,7 @@ use self::commands::{Command, Does, There};
 use super::saved_views;
 use crate::domain::Found;
 use crate::ui::kit::Dialog;
+use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
 use crate::ui::shortcuts::Shortcuts;
@@ -40,9 +44,32 @@ pub fn Palette() -> impl IntoView {
             recent::remember(&here);
         }
     });
-    let children = Callback::new(move |_| view! { <Inside /> }.into_any());
+    // Whoever moves or types may ask for a dialog next: it shall be there by then.
+    Effect::new(|_| {
+        let is_asked = Rc::new(Cell::new(false));
+        let ask = move || {
+            if !is_asked.replace(true) {
+                spawn_local(async {
+                    // What went wrong is told where it is shown, after another try.
+                    let _told_later = fetch().await;
+                });
+            }
+        };
+        let typing = window_event_listener(ev::keydown, {
+            let ask = ask.clone();
+            move |_| ask()
+        });
+        let moving = window_event_listener(ev::pointermove, move |_| ask());
+        on_cleanup(move || {
+            typing.remove();
+            moving.remove();
+        });
+    });
+    let children = Callback::new(|_| later(|| Box::pin(inside())));
     view! { <Dialog open labelled_by="palette-title" children /> }
 }
+
+part! { dialogs fetched by fetch: fn inside() -> view! { <Inside /> } }
 
 #[component]
 fn Inside() -> impl IntoView {

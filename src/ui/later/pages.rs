@@ -1,0 +1,119 @@
+//! The pages that are fetched when somebody first goes to them: all but the table of locks, which is what people come for.
+
+use std::future::{pending, poll_fn};
+use std::task::Poll;
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::ChooseView;
+
+use super::{Alarm, NotFetched, NotThere, Part};
+use crate::ui::pages::audit::AuditPage;
+use crate::ui::pages::help::HelpPage;
+use crate::ui::pages::kit::KitPage;
+use crate::ui::pages::lock::LockPage;
+use crate::ui::pages::mine::MinePage;
+use crate::ui::pages::nodes::NodesPage;
+use crate::ui::pages::owners::OwnersPage;
+use crate::ui::pages::sign_in::SignInPage;
+use crate::ui::pages::waits::WaitsPage;
+use crate::ui::words::frame;
+
+/// Pages: what each is called here, what draws it, and which file it becomes a part of.
+macro_rules! fetched {
+    ($($(#[$doc:meta])* $name:ident: $draw:ident in $file:ident, $page:path;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name;
+
+            impl ChooseView for $name {
+                async fn choose(self) -> AnyView {
+                    part! { $file: fn $draw() -> $page() }
+                    page(stringify!($file), Box::pin($draw())).await
+                }
+
+                async fn preload(&self) {}
+            }
+        )*
+    };
+}
+
+fetched! {
+    /// One lock.
+    Lock: lock in details, LockPage;
+    /// The nodes.
+    Nodes: nodes in details, NodesPage;
+    /// Who holds what.
+    Owners: owners in lists, OwnersPage;
+    /// Who waits for whom.
+    Waits: waits in lists, WaitsPage;
+    /// The locks acquired from here.
+    Mine: mine in lists, MinePage;
+    /// Who did what.
+    Audit: audit in lists, AuditPage;
+    /// What the words mean.
+    Help: help in lists, HelpPage;
+    /// Every part that knows nothing about locks.
+    Kit: kit in lists, KitPage;
+    /// Where people sign in.
+    SignIn: sign_in in lists, SignInPage;
+}
+
+/// Whether a page that somebody wants to go to takes long to fetch. A handle: copy it freely.
+#[derive(Clone, Copy)]
+pub struct Fetching(RwSignal<bool>);
+
+impl Fetching {
+    /// Provides it to the pages.
+    pub fn provide() {
+        provide_context(Self(RwSignal::new(false)));
+    }
+}
+
+/// Says that the next page takes long to fetch, while it does.
+#[component]
+pub fn FetchingPage() -> impl IntoView {
+    let Fetching(is_slow) = expect_context();
+    let told = move || {
+        is_slow
+            .get()
+            .then(|| view! { <p class="mb-4 text-muted">{frame::fetching()}</p> }.into_any())
+    };
+    view! { <div aria-live="polite">{told}</div> }
+}
+
+async fn page(file: &'static str, mut asked: Part) -> AnyView {
+    // So that the page's own head has the browser fetch it early.
+    leptos::prefetch_lazy_fn_on_server(file);
+    let at_once = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+    let told = match at_once {
+        Poll::Ready(told) => told,
+        Poll::Pending => {
+            let Fetching(is_slow) = expect_context();
+            let alarm = Alarm::set(move || is_slow.set(true));
+            let told = asked.await;
+            drop(alarm);
+            is_slow.set(false);
+            told
+        }
+    };
+    match told {
+        Ok(view) => view,
+        // What the server painted stays, and does nothing.
+        Err(NotFetched { .. }) if is_waking() => {
+            crate::ui::say_that_it_is_broken();
+            pending().await
+        }
+        Err(NotFetched { .. }) => view! {
+            <Title text=format!("{} · Lockkeeper", frame::not_fetched()) />
+            <NotThere />
+        }
+        .into_any(),
+    }
+}
+
+/// Whether the page that the server painted is only about to wake up.
+fn is_waking() -> bool {
+    Owner::current_shared_context().is_some_and(|shared| shared.during_hydration())
+}
