@@ -206,17 +206,17 @@ fn before_painting() {
     if let Some(state) = use_context::<AppState>() {
         provide_context(state.access.ways_in());
     }
-    provide_context(PARTS.clone());
+    if let Some(parts) = PARTS.clone() {
+        provide_context(parts);
+    }
 }
 
-/// What a page has the browser fetch early of the parts that it is made of.
-static PARTS: LazyLock<WasmSplitManifest> = LazyLock::new(|| {
+/// What a page has the browser fetch early of the parts that it is made of; nothing in a build that has no parts.
+static PARTS: LazyLock<Option<WasmSplitManifest>> = LazyLock::new(|| {
+    let parts = assets::parts();
     let below = format!("{}/pkg", assets::folder());
-    WasmSplitManifest(ArcStoredValue::new((
-        below,
-        assets::parts(),
-        LOADER.to_owned(),
-    )))
+    (!parts.is_empty())
+        .then(|| WasmSplitManifest(ArcStoredValue::new((below, parts, LOADER.to_owned()))))
 });
 
 /// Has the page speak the language of the request.
