@@ -1,6 +1,6 @@
 //! The pages that are fetched when somebody first goes to them: all but the table of locks, which is what people come for.
 
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::task::Poll;
 
 use leptos::prelude::*;
@@ -17,19 +17,21 @@ use crate::ui::pages::nodes::NodesPage;
 use crate::ui::pages::owners::OwnersPage;
 use crate::ui::pages::sign_in::SignInPage;
 use crate::ui::pages::waits::WaitsPage;
+use crate::ui::paths;
 use crate::ui::words::frame;
 
-/// Pages: what each is called here, what draws it, and which file it becomes a part of.
+/// Pages: what each is called here, what draws it, what fetches it, and which file it becomes a part of.
 macro_rules! fetched {
-    ($($(#[$doc:meta])* $name:ident: $draw:ident in $file:ident, $page:path;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $draw:ident, $fetch:ident in $file:ident, $page:path;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
             pub struct $name;
 
+            part! { $file fetched by $fetch: fn $draw() -> $page() }
+
             impl ChooseView for $name {
                 async fn choose(self) -> AnyView {
-                    part! { $file: fn $draw() -> $page() }
                     page(stringify!($file), Box::pin($draw())).await
                 }
 
@@ -41,23 +43,41 @@ macro_rules! fetched {
 
 fetched! {
     /// One lock.
-    Lock: lock in details, LockPage;
+    Lock: lock, fetch_lock in details, LockPage;
     /// The nodes.
-    Nodes: nodes in details, NodesPage;
+    Nodes: nodes, fetch_nodes in details, NodesPage;
     /// Who holds what.
-    Owners: owners in lists, OwnersPage;
+    Owners: owners, fetch_owners in lists, OwnersPage;
     /// Who waits for whom.
-    Waits: waits in lists, WaitsPage;
+    Waits: waits, fetch_waits in lists, WaitsPage;
     /// The locks acquired from here.
-    Mine: mine in lists, MinePage;
+    Mine: mine, fetch_mine in lists, MinePage;
     /// Who did what.
-    Audit: audit in lists, AuditPage;
+    Audit: audit, fetch_audit in lists, AuditPage;
     /// What the words mean.
-    Help: help in lists, HelpPage;
+    Help: help, fetch_help in lists, HelpPage;
     /// Every part that knows nothing about locks.
-    Kit: kit in lists, KitPage;
+    Kit: kit, fetch_kit in lists, KitPage;
     /// Where people sign in.
-    SignIn: sign_in in lists, SignInPage;
+    SignIn: sign_in, fetch_sign_in in lists, SignInPage;
+}
+
+/// Fetches what the page at this path is made of, so that it wakes up in one go: what would run in between could change the page before it
+/// is awake.
+pub async fn fetch_page(path: &str) -> Result<(), NotFetched> {
+    match path.trim_end_matches('/') {
+        paths::NODES => fetch_nodes().await,
+        paths::OWNERS => fetch_owners().await,
+        paths::WAITS => fetch_waits().await,
+        paths::MINE => fetch_mine().await,
+        paths::AUDIT => fetch_audit().await,
+        paths::HELP => fetch_help().await,
+        paths::SIGN_IN => fetch_sign_in().await,
+        "/kit" => fetch_kit().await,
+        path if path.starts_with("/groups/") => fetch_lock().await,
+        // The table of locks, and what stands where no page is.
+        _ => Ok(()),
+    }
 }
 
 /// Whether a page that somebody wants to go to takes long to fetch. A handle: copy it freely.
@@ -100,20 +120,10 @@ async fn page(file: &'static str, mut asked: Part) -> AnyView {
     };
     match told {
         Ok(view) => view,
-        // What the server painted stays, and does nothing.
-        Err(NotFetched { .. }) if is_waking() => {
-            crate::ui::say_that_it_is_broken();
-            pending().await
-        }
         Err(NotFetched { .. }) => view! {
             <Title text=format!("{} · Lockkeeper", frame::not_fetched()) />
             <NotThere />
         }
         .into_any(),
     }
-}
-
-/// Whether the page that the server painted is only about to wake up.
-fn is_waking() -> bool {
-    Owner::current_shared_context().is_some_and(|shared| shared.during_hydration())
 }

@@ -40,15 +40,15 @@ pub fn BulkBar(
     let shown = move || {
         is_wanted
             .get()
-            .then(|| later(move || Box::pin(bar(selection))))
+            .then(|| later(move || Box::pin(bar(selection, query))))
     };
     view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{shown}</div> }.into_any()
 }
 
-part! { dialogs: fn bar(selection: Selection) -> view! { <Bar selection /> } }
+part! { dialogs: fn bar(selection: Selection, query: Memo<Query>) -> view! { <Bar selection query /> } }
 
 #[component]
-fn Bar(selection: Selection) -> impl IntoView {
+fn Bar(selection: Selection, query: Memo<Query>) -> impl IntoView {
     let live = Live::expect();
     let open = RwSignal::new(false);
     // It outlives the dialog: what was done is told also to whoever closed it in the middle.
