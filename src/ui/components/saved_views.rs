@@ -39,13 +39,19 @@ pub fn SavedViews(
     query: Memo<Query>,
 ) -> impl IntoView {
     let is_wanted = RwSignal::new(false);
+    // Once only: setting it again would draw it anew.
+    let want = move || {
+        if !is_wanted.get_untracked() {
+            is_wanted.set(true);
+        }
+    };
     let inside = move || {
         is_wanted
             .get()
             .then(|| later(move || Box::pin(inside(query))))
     };
     view! {
-        <details class="needs-script relative" on:toggle=move |_| is_wanted.set(true)>
+        <details class="needs-script relative" on:toggle=move |_| want()>
             <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
                 {words::views()}
             </summary>

@@ -32,8 +32,9 @@ pub fn BulkBar(
     };
     let is_wanted = RwSignal::new(false);
     Effect::new(move |_| {
-        // Somebody may have been signed out in the middle of it.
-        if selection.count() > 0 || draft::kept(run::DRAFT).is_some() {
+        // Somebody may have been signed out in the middle of it. Once only: setting it again would draw the bar anew.
+        let is_needed = selection.count() > 0 || draft::kept(run::DRAFT).is_some();
+        if is_needed && !is_wanted.get_untracked() {
             is_wanted.set(true);
         }
     });
