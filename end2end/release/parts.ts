@@ -77,9 +77,3 @@ test('a page whose own part cannot be fetched as it wakes up can still be read',
   await expect(page.getByRole('alert').filter({ hasText: 'This page has stopped working' })).toBeVisible({ timeout: 30_000 });
   await expect(page.getByRole('heading', { name: 'Who holds what' })).toBeVisible();
 });
-
-test('the page that is painted has the browser fetch its own part early', async ({ lab }) => {
-  const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
-  const page = await fetch(`${console.url}/owners`).then((answer) => answer.text());
-  expect(page).toMatch(/<link[^>]+\/pkg\/split_lists\.wasm/);
-});
