@@ -182,6 +182,12 @@ const FUNCTIONS: &[Rule] = &[
         |_| json!({"search": ""}),
     ),
     rule(
+        "audit_chain",
+        Verb::ReadAudit,
+        Where::Console,
+        |_| json!({}),
+    ),
+    rule(
         "acquire",
         Verb::Acquire,
         Where::Lock,
@@ -213,6 +219,8 @@ const FUNCTIONS: &[Rule] = &[
         Where::Lock,
         |id| json!({"id": id, "fingerprint": "0123456789abcdef", "seen": {}, "reason": " ", "confirm": null}),
     ),
+    // It picks those that whoever asks may release: nothing, for some.
+    rule("pick", Verb::See, Where::Console, |_| json!({"search": ""})),
     // As with `force-releases`, each lock of the list is asked about besides.
     rule(
         "rehearse_releases",
