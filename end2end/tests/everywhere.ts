@@ -158,7 +158,7 @@ export async function everywhere(page: Page, lot: Troubled, locale: Locale, look
   await at('/');
   const fault = { code: 'internal', detail: 'the audit cannot be read: Permission denied (os error 13)' };
   await page.route('**/_fn/owners*', (route) => route.fulfill({ status: 500, json: fault }));
-  await page.getByRole('navigation').getByRole('link', { name: words.owners }).click();
+  await page.getByRole('banner').getByRole('link', { name: words.owners }).click();
   await expect(page.getByRole('button', { name: words.tryAgain })).toBeVisible();
   await look('an error');
   await console.stop();

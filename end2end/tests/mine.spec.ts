@@ -141,5 +141,5 @@ test('a lock that somebody holds is refused with owner and lease', async ({ page
   await page.getByRole('button', { name: 'Acquire', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await expect(dialog.getByRole('alert')).toContainText('The lock is held by somebody else.');
-  await expect(dialog.getByRole('alert')).toContainText(/Held by .*, for another (5\d s|1 min)/);
+  await expect(dialog.getByRole('alert')).toContainText(/Held by .*, for another (\d+ s|1 min)/);
 });
