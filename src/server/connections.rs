@@ -28,6 +28,7 @@ use tower::Service;
 use super::access::RequestId;
 use super::api::limits::no_room;
 use super::config::LimitsConfig;
+use super::telemetry::traces;
 
 /// What is read of a request before its body, at most: the longest address and the headers. It also bounds what a slow
 /// client can make us hold.
@@ -141,14 +142,27 @@ where
             Instant::now(),
         )
     });
-    let mut answer = service.call(request).await?;
-    if let Some((method, uri, began)) = asked {
-        let (status, took_ms) = (
-            answer.status().as_u16(),
-            began.elapsed().as_secs_f64() * 1e3,
-        );
-        tracing::debug!(request.id = %id, %method, path = uri.path(), status, took_ms, "answered");
-    }
+    let trace = traces::Request::begin(request.method(), request.uri().path(), request.headers());
+    let name = id.clone();
+    let answering = async move {
+        let answer = service.call(request).await?;
+        if let Some((method, uri, began)) = asked {
+            let (status, took_ms) = (
+                answer.status().as_u16(),
+                began.elapsed().as_secs_f64() * 1e3,
+            );
+            tracing::debug!(request.id = %name, %method, path = uri.path(), status, took_ms, "answered");
+        }
+        Ok::<_, Infallible>(answer)
+    };
+    let mut answer = match trace {
+        Some(trace) => {
+            let answer = trace.around(&id.0, answering).await?;
+            trace.answered(answer.status().as_u16());
+            answer
+        }
+        None => answering.await?,
+    };
     answer.headers_mut().insert(RequestId::HEADER, id.header());
     Ok(answer)
 }

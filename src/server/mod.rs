@@ -20,7 +20,7 @@ pub mod operations;
 mod reload;
 pub mod shared;
 pub mod state;
-mod telemetry;
+pub mod telemetry;
 mod threads;
 mod webhooks;
 
@@ -51,6 +51,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
 use crate::domain::Language;
+use crate::otel;
 use crate::ui::later::LOADER;
 use crate::ui::{App, shell};
 use access::Access;
@@ -85,8 +86,10 @@ pub async fn serve(
         access,
         webhooks,
         later,
+        otlp,
         ..
     } = config;
+    let traces = otlp.as_ref().and_then(otel::start);
     let shared = shared.map(Shared::new);
     let audit = Audit::new(&audit, shared.as_ref(), clock.clone());
     match audit.place() {
@@ -172,6 +175,9 @@ pub async fn serve(
     // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
     let _late = tokio::time::timeout(GRACE, tasks.wait()).await;
     audit.settle().await;
+    if let Some(traces) = traces {
+        traces.end().await;
+    }
     Ok(())
 }
 

@@ -22,6 +22,7 @@ use tower::Service as _;
 
 use super::api::short_way::Act;
 use super::state::AppState;
+use super::telemetry::traces;
 
 /// The thread for acts. It ends when this is dropped.
 pub struct ActsThread {
@@ -96,7 +97,8 @@ struct Elsewhere {
 
 impl Elsewhere {
     async fn answer(self, request: Request) -> Response {
-        let answering = self.others.spawn(self.router.clone().call(request));
+        let answering = traces::carried(self.router.clone().call(request));
+        let answering = self.others.spawn(answering);
         match AbortOnDropHandle::new(answering).await {
             Ok(Ok(answer)) => answer.map(|body| self.made_there(body)),
             Err(ended) => match ended.try_into_panic() {

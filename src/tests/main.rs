@@ -56,6 +56,8 @@ mod newer_servers;
 mod nodes;
 mod older_servers;
 mod openapi;
+#[cfg(feature = "otel")]
+mod otel;
 mod owners;
 mod packages;
 mod permissions;
@@ -96,5 +98,7 @@ mod waits;
 mod webhooks;
 mod whatever;
 mod windows;
+#[cfg(not(feature = "otel"))]
+mod without_otel;
 #[cfg(not(feature = "sso"))]
 mod without_sso;

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::server::access::Actor;
 use crate::server::state::AppState;
-use crate::server::telemetry::{CONTENT_TYPE, Now};
+use crate::server::telemetry::{CONTENT_TYPE, Now, traces};
 
 /// Everything there is to say about the groups that they may see. It takes the role `viewer`, as every other look does.
 pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoResponse {
@@ -29,6 +29,9 @@ pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoRe
 /// Times what a router serves, by the route's pattern.
 pub async fn timed(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let pattern = request.extensions().get::<MatchedPath>().cloned();
+    if let Some(pattern) = &pattern {
+        traces::for_route(request.method(), pattern.as_str());
+    }
     let began = Instant::now();
     let answer = next.run(request).await;
     // What no route matches is a file of the site, or nothing.

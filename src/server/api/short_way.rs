@@ -14,6 +14,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::limits::Client;
 use super::v1::acts;
 use crate::server::state::AppState;
+use crate::server::telemetry::traces;
 
 /// The acts of owners. All else, and whatever is wrong with a path, is the router's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,7 @@ impl Act {
     /// Does it, within the limits that stand before every route.
     pub async fn answer(self, request: Request, state: AppState) -> Response {
         let began = Instant::now();
+        traces::for_route(request.method(), self.pattern());
         let operations = Arc::clone(&state.operations);
         let answer = self.answer_in_time(request, state).await;
         let route = operations.telemetry().requests.route(self.pattern());

@@ -8,7 +8,8 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
-    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, webhook,
+    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry,
+    webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -28,6 +29,8 @@ struct File {
     token: Vec<Spanned<sign_in::TokenTable>>,
     #[serde(default)]
     log: log::Table,
+    #[serde(default)]
+    telemetry: telemetry::Table,
     #[serde(default)]
     webhook: Vec<webhook::Table>,
     #[serde(default)]
@@ -122,6 +125,7 @@ pub fn parse(
         state: state::read(&source, file.state.as_ref(), environment)?,
         ..Config::of(Vec::new())
     };
+    config.otlp = telemetry::read(&source, &file.telemetry, environment, &mut config.warnings)?;
     let mut names = BTreeSet::new();
     for entry in &file.group {
         let group = read_group(&source, entry.get_ref(), environment)?;

@@ -35,6 +35,7 @@ impl Config {
             ("listen", self.listen != later.listen),
             ("[limits]", self.limits != later.limits),
             ("[log]", self.log_format != later.log_format),
+            ("[telemetry]", self.otlp != later.otlp),
             ("[audit]", self.audit != later.audit),
             ("[state]", state(self) != state(later)),
             (

@@ -13,6 +13,7 @@ mod node;
 pub mod oidc;
 mod sign_in;
 mod state;
+pub mod telemetry;
 mod url;
 mod webhook;
 
@@ -35,6 +36,7 @@ pub use log::LogFormat;
 pub use naming::{Naming, Pin};
 pub use node::{Files, NodeConfig};
 pub use state::StateConfig;
+pub use telemetry::OtlpConfig;
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
@@ -72,6 +74,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// What log lines look like.
     pub log_format: LogFormat,
+    /// Who is told of traces; nobody where it is absent.
+    pub otlp: Option<OtlpConfig>,
     /// Who is told of flags and acts.
     pub webhooks: Vec<WebhookConfig>,
     /// Where acts are written down.
@@ -155,6 +159,7 @@ impl Config {
             listen: default_listen(),
             limits: LimitsConfig::default(),
             log_format: LogFormat::default(),
+            otlp: None,
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
             state: None,
@@ -244,14 +249,13 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
         parsed.push(url);
     }
     let group = GroupConfig::new("default", parsed);
-    let warnings = even_count(&group)
-        .map(|why| format!("--redis: {why}"))
-        .into_iter()
-        .collect();
-    Ok(Config {
-        warnings,
-        ..Config::of(vec![group])
-    })
+    let mut config = Config::of(Vec::new());
+    config
+        .warnings
+        .extend(even_count(&group).map(|why| format!("--redis: {why}")));
+    config.groups.push(group);
+    config.otlp = telemetry::from_environment(&environment, &mut config.warnings);
+    Ok(config)
 }
 
 /// The configuration from a file.

@@ -23,6 +23,7 @@ use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
 use crate::server::nodes::{Group, Seats};
+use crate::server::telemetry::traces::Asked;
 
 /// What somebody wants to have.
 #[derive(Clone, Debug)]
@@ -191,10 +192,9 @@ impl<'a> Claim<'a> {
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.seats.iter().enumerate() {
             asked.push(Box::pin(async move {
-                (
-                    place,
-                    Heard::Vote(self.ask(place, node, limit, (written, proposed)).await),
-                )
+                let asked = Asked::begin("acquire", node.name());
+                let vote = self.ask(place, node, limit, (written, proposed));
+                (place, Heard::Vote(asked.hear(vote).await))
             }));
         }
         let mut ballot = Ballot::new(asked.len());
@@ -209,10 +209,9 @@ impl<'a> Claim<'a> {
                     for place in nodes {
                         let node = &self.seats[place];
                         asked.push(Box::pin(async move {
-                            (
-                                place,
-                                Heard::Raised(self.raise(node, limit, written, to).await),
-                            )
+                            let asked = Asked::begin("raise fence", node.name());
+                            let raised = asked.hear(self.raise(node, limit, written, to));
+                            (place, Heard::Raised(raised.await))
                         }));
                     }
                 }

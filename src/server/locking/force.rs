@@ -20,6 +20,7 @@ use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Parted;
 use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
+use crate::server::telemetry::traces::Asked;
 
 /// A deadline that is read twice differs by the jitter of two round trips; only a later one is another hold's.
 const JITTER: Duration = Duration::from_millis(250);
@@ -94,7 +95,8 @@ pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Fo
             Found::ThatHold { order, recipe } => {
                 let releasing = node.act(limit, |line| order.carry_out(node, line, key));
                 let needed = [permissions::EVERY, permissions::of(recipe)];
-                let told = releasing.await.map_err(|missed| explain(&needed, missed));
+                let told = Asked::begin("force-release", node.name()).hear(releasing);
+                let told = told.await.map_err(|missed| explain(&needed, missed));
                 parted(told, key, node.clock().now())
             }
             other => other.untouched(),
@@ -129,7 +131,7 @@ async fn find(
     let key = condemned.key;
     let looking = seats.iter().map(|node| async move {
         let looking = node.act(limit, |line| look_closely(line, node.clock(), key));
-        match looking.await {
+        match Asked::begin("look", node.name()).hear(looking).await {
             Ok(Some(sighting)) => compare(&sighting, condemned, naming),
             Ok(None) => Found::Nobody,
             Err(missed) => Found::Unseen(missed),

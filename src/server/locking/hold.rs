@@ -19,6 +19,7 @@ use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
+use crate::server::telemetry::traces::Asked;
 
 /// What the nodes told so far, in the order of the configuration.
 type Answers = Vec<Option<Result<Told, Missed>>>;
@@ -38,10 +39,12 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let answers = ask(
         &seats,
         |node| async move {
+            let asked = Asked::begin("extend", node.name());
             let extend = node.act(limit, |line| async move {
                 layout.extend(line, key, tokens, ttl).await
             });
-            extend.await.map_err(|missed| layout.explain(missed))
+            let told = asked.hear(extend).await;
+            told.map_err(|missed| layout.explain(missed))
         },
         |place, told| {
             ballot.hear(place, vote(told, key, now));

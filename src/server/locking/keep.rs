@@ -10,10 +10,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::pace::{Limit, Limits, Pace, Step};
-use super::{Attempt, End, Token};
+use super::{Attempt, End, Layout, Token};
 use crate::domain::{Fingerprint, LockKey, NodeAct, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::Group;
+use crate::server::telemetry::traces::Act;
 
 /// A lock that was just acquired, to be kept.
 #[derive(Clone, Debug)]
@@ -316,14 +317,28 @@ async fn renew(group: &Group, key: &LockKey, token: &Token, told: &watch::Sender
             }
             Step::Renew => {
                 let began = Instant::now();
-                let extending = super::extend(group, key, token, ttl);
+                let format = Layout::of_token(token).format();
+                let mut trace = Act::renewal(&group.config.name, format);
+                let extending = trace.around(super::extend(group, key, token, ttl));
                 if let Ok(attempt) = timeout_at(until, extending).await {
+                    told_of(&mut trace, &attempt.end);
                     told.send_modify(|keeping| {
                         keeping.heard(attempt, began, edition, group.clock());
                     });
                 }
             }
         }
+    }
+}
+
+/// Notes down what a renewal came to.
+fn told_of(trace: &mut Act, end: &End) {
+    match end {
+        End::Won(_) => trace.came_to("done"),
+        End::Taken { .. } => trace.failed("not-owner"),
+        End::NotHeld => trace.failed("not-held"),
+        End::NoQuorum => trace.failed("no-quorum"),
+        End::WrongType(_) => trace.failed("wrong-type"),
     }
 }
 

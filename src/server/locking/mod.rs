@@ -11,6 +11,7 @@ mod force;
 mod hold;
 pub mod keep;
 mod layouts;
+mod meaning;
 mod owners;
 pub mod pace;
 mod recipes;

@@ -16,6 +16,7 @@ use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
+use crate::server::telemetry::traces::Asked;
 
 /// The first and the longest pause between two tries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -51,6 +52,16 @@ pub enum Task {
     Release(Request),
 }
 
+impl Task {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Withdraw(_) => "withdraw",
+            Self::Leave(_) => "leave line",
+            Self::Release(_) => "release",
+        }
+    }
+}
+
 impl Errand {
     /// Tells a node once.
     pub async fn run(&self, node: &Node, limit: Duration) -> Result<Told, Missed> {
@@ -63,7 +74,9 @@ impl Errand {
                 Task::Release(request) => layout.release(line, clock, key, token, request).await,
             }
         });
-        telling.await.map_err(|missed| layout.explain(missed))
+        let asked = Asked::begin(self.task.name(), node.name());
+        let told = asked.hear(telling).await;
+        told.map_err(|missed| layout.explain(missed))
     }
 
     /// Goes on telling these nodes in the background until they say that it is done, `until` is over, or it is called off.

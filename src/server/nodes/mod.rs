@@ -296,6 +296,7 @@ impl Group {
     /// Scans every node for the group's patterns, over and over, within the budget, until `stop` is cancelled.
     pub async fn scan(self: Arc<Self>, found: mpsc::Sender<Scanned>, stop: CancellationToken) {
         let wanted = Arc::new(scan::Wanted {
+            group: self.config.name.clone(),
             patterns: Patterns::new(&self.config.keys),
             ignore: Patterns::new(&self.config.ignore),
             share: self.config.scan_share_percent,

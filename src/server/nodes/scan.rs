@@ -15,6 +15,7 @@ use super::scripts::FENCES;
 use super::trouble::Missed;
 use crate::domain::LockKey;
 use crate::domain::node_past::ScanBudget;
+use crate::server::telemetry::traces::Act;
 
 /// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
 const BETWEEN_PASSES: Duration = Duration::from_millis(500);
@@ -30,6 +31,8 @@ pub const MOST_NAMES: usize = 200_000;
 
 /// Which names a scan looks for.
 pub struct Wanted {
+    /// The group that the node belongs to.
+    pub group: String,
     /// Those that match one of these,
     pub patterns: Patterns,
     /// and none of these.
@@ -52,7 +55,7 @@ pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
         let gone_over = match &exact {
             // Names that are known need no search.
             Some(names) => pass.hand_on(names.clone()).await,
-            None => pass.over(wanted, &mut pace).await,
+            None => pass.traced(wanted, &mut pace).await,
         };
         let pause = match gone_over {
             Ok(()) if found.send(pass.end()).await.is_ok() => {
@@ -112,9 +115,7 @@ impl<'a> Pass<'a> {
     }
 
     fn end(self) -> Scanned {
-        let keys_matched = u64::try_from(self.names.len())
-            .unwrap_or(u64::MAX)
-            .saturating_add(self.beyond);
+        let keys_matched = self.matched();
         Scanned::Pass {
             node: self.node.name().to_owned(),
             // Where the number may not be asked, at least those that matched are there.
@@ -124,6 +125,26 @@ impl<'a> Pass<'a> {
             took: self.started.elapsed(),
             per_call: self.in_calls / self.calls.max(1),
         }
+    }
+
+    /// Goes over the node, and notes down what came of it.
+    async fn traced(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
+        let mut trace = Act::scan(&wanted.group, self.node.name());
+        let gone_over = trace.around(self.over(wanted, pace)).await;
+        trace.counted("lockkeeper.scan.calls", self.calls.into());
+        trace.counted("lockkeeper.scan.keys", self.keys_seen.unwrap_or_default());
+        trace.counted("lockkeeper.scan.matched", self.matched());
+        match &gone_over {
+            Ok(()) => trace.came_to("done"),
+            Err(Stopped::Missed(_)) => trace.failed("cut-short"),
+            Err(Stopped::NobodyListens) => {}
+        }
+        gone_over
+    }
+
+    fn matched(&self) -> u64 {
+        let names = u64::try_from(self.names.len()).unwrap_or(u64::MAX);
+        names.saturating_add(self.beyond)
     }
 
     async fn over(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {

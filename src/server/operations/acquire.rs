@@ -18,6 +18,7 @@ use crate::server::audit::End;
 use crate::server::locking::wait::Named;
 use crate::server::locking::{self, Attempt, Layout, Want};
 use crate::server::nodes::Group;
+use crate::server::telemetry::traces;
 
 /// The longest that an acquire may wait.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
@@ -78,6 +79,7 @@ impl Operations {
         let mut asked = asked(ActKind::Acquire, actor, id);
         asked.label = request.label.as_deref();
         asked.format = Some(request.format);
+        traces::of_format(request.format);
         asked.ttl_ms = Some(request.ttl_ms);
         asked.auto_renew = request.auto_renew;
         let checked = self.to_be_acquired(actor, id, request);

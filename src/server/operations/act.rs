@@ -15,8 +15,9 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::audit::End as Ended;
-use crate::server::locking::{self, Attempt, End, Token};
+use crate::server::locking::{self, Attempt, End, Layout, Token};
 use crate::server::nodes::Group;
+use crate::server::telemetry::traces;
 
 /// The longest token: nobody reads more of an owner, so more could not be compared.
 const LONGEST_TOKEN: usize = 512;
@@ -49,6 +50,7 @@ impl Operations {
         let checked = self.to_be_extended(actor, id, token, ttl_ms);
         let (group, token, ttl) = self.checked(&asked, checked)?;
         asked.fingerprint = Some(token.fingerprint());
+        traces::of_format(Layout::of_token(&token).format());
         let open = self.begin(asked, id).await?;
         let end = self.extend_on(&group, id, &token, ttl).await;
         open.end(&match &end {
@@ -111,6 +113,7 @@ impl Operations {
         let checked = self.to_be_released(actor, id, token);
         let (group, token) = self.checked(&asked, checked)?;
         asked.fingerprint = Some(token.fingerprint());
+        traces::of_format(Layout::of_token(&token).format());
         let open = self.begin(asked, id).await?;
         let end = self.release_on(&group, id, &token).await;
         open.end(&end_of_release(&end));

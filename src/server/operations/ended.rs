@@ -15,7 +15,7 @@ impl Operations {
         request: &AcquireRequest,
     ) -> Result<Acquired, Fault> {
         let under_way = self.telemetry.acts.begin(ActKind::Acquire, &id.group);
-        let end = self.take(actor, id, request).await;
+        let end = under_way.around(self.take(actor, id, request)).await;
         under_way.end(&end);
         self.tell(ActKind::Acquire, id, |act| {
             let done = end.as_ref().map(|acquired| &acquired.nodes[..]);
@@ -37,7 +37,7 @@ impl Operations {
         ttl_ms: u64,
     ) -> Result<Extended, Fault> {
         let under_way = self.telemetry.acts.begin(ActKind::Extend, &id.group);
-        let end = self.renew(actor, id, token, ttl_ms).await;
+        let end = under_way.around(self.renew(actor, id, token, ttl_ms)).await;
         under_way.end(&end);
         self.tell(ActKind::Extend, id, |act| {
             let done = end.as_ref().map(|extended| &extended.nodes[..]);
@@ -54,7 +54,7 @@ impl Operations {
         token: &str,
     ) -> Result<Released, Fault> {
         let under_way = self.telemetry.acts.begin(ActKind::Release, &id.group);
-        let end = self.give_back(actor, id, token).await;
+        let end = under_way.around(self.give_back(actor, id, token)).await;
         under_way.end(&end);
         self.tell(ActKind::Release, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);
@@ -74,7 +74,7 @@ impl Operations {
         request: ForceRelease<'_>,
     ) -> Result<Released, Fault> {
         let under_way = self.telemetry.acts.begin(ActKind::ForceRelease, &id.group);
-        let end = self.free(actor, id, request).await;
+        let end = under_way.around(self.free(actor, id, request)).await;
         under_way.end(&end);
         self.tell(ActKind::ForceRelease, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);

@@ -15,6 +15,7 @@ use crate::server::audit::{End, OpenAct};
 use crate::server::locking::keep::{Kept, Loss};
 use crate::server::locking::{self, Condemned, Forced, Refusal};
 use crate::server::nodes::Group;
+use crate::server::telemetry::traces;
 
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
@@ -66,6 +67,9 @@ impl Operations {
         let kept = self.kept.seen_as(id, fingerprint);
         let paused = kept.as_ref().map(Kept::pause);
         let before = self.known(id);
+        if let Some(lock) = &before {
+            traces::of_format(lock.format);
+        }
         let condemned = condemned(id, request, before.as_deref());
         let forced = locking::force_release(group, condemned).await;
         let at = self.index().now();

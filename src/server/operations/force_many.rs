@@ -16,6 +16,7 @@ use crate::domain::{
     View,
 };
 use crate::server::access::Actor;
+use crate::server::telemetry::traces;
 
 /// So many are on their way at the same time: few enough for a node that serves others, too.
 const TOGETHER: usize = 16;
@@ -97,11 +98,13 @@ impl Operations {
                 let one =
                     async move { operations.force_one(&actor, &item, &reason, dry_run).await };
                 // A task of its own: it comes to its end, and a fault in it is nobody else's.
-                let end = tokio::spawn(one).await.unwrap_or_else(|why| {
-                    Err(Fault::Internal {
-                        detail: format!("it was cut off: {why}"),
-                    })
-                });
+                let end = tokio::spawn(traces::carried(one))
+                    .await
+                    .unwrap_or_else(|why| {
+                        Err(Fault::Internal {
+                            detail: format!("it was cut off: {why}"),
+                        })
+                    });
                 ForcedItem {
                     id,
                     fingerprint,

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::counts::Counts;
 use super::page::Page;
+use super::traces;
 use crate::domain::{ActKind, Fault, GroupView};
 
 /// One for each kind of act.
@@ -22,6 +23,7 @@ pub struct UnderWay {
     counts: OfGroup,
     act: usize,
     outcome: &'static str,
+    trace: traces::Act,
 }
 
 impl Acts {
@@ -51,7 +53,9 @@ impl Acts {
     /// An act begins.
     pub fn begin(&self, act: ActKind, group: &str) -> UnderWay {
         let counts = self.of_group(group);
+        let trace = traces::Act::begin(act, counts.as_ref().map(|_| group));
         UnderWay {
+            trace,
             counts: counts.unwrap_or_else(|| Arc::clone(&self.elsewhere)),
             act: act as usize,
             outcome: "given-up",
@@ -83,8 +87,14 @@ impl Acts {
 }
 
 impl UnderWay {
+    /// What is done while this future is worked on is done for the act.
+    pub fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        self.trace.around(future)
+    }
+
     /// It ended like this.
     pub fn end<T>(mut self, end: &Result<T, Fault>) {
+        self.trace.ended(end);
         self.outcome = end.as_ref().map_or_else(Fault::code, |_| "done");
     }
 }

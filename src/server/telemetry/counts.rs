@@ -30,10 +30,15 @@ impl<N: Copy + Eq> Default for Counts<N> {
 impl<N: Copy + Eq> Counts<N> {
     /// Adds one to the number of this name. A name beyond the most is not counted; there are not so many.
     pub fn add(&self, name: N) {
+        self.add_many(name, 1);
+    }
+
+    /// Adds so many to it; of none, that there is such a name.
+    pub fn add_many(&self, name: N, n: u64) {
         let mut slots = self.slots.iter();
         // A free slot is taken on the way: whoever comes first at one decides whose it is.
         if let Some(slot) = slots.find(|slot| *slot.name.get_or_init(|| name) == name) {
-            slot.n.fetch_add(1, Ordering::Relaxed);
+            slot.n.fetch_add(n, Ordering::Relaxed);
         }
     }
 

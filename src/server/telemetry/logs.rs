@@ -1,9 +1,15 @@
 //! Logs: to standard error, so that standard output stays free for answers; as lines for people or as JSON for programs.
 
+use std::fmt;
 use std::io::IsTerminal as _;
 
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
+use crate::otel;
 use crate::server::config::LogFormat;
 
 /// Turns logging on. `filter` is what `--log` says, like `info` or `lockkeeper=debug`.
@@ -15,10 +21,62 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
         .with_writer(std::io::stderr);
     // A second start (in tests) keeps the first one's settings.
     let _already_on = match format {
-        // No escape sequences in a file or a pipe.
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Text => {
+            // No escape sequences in a file or a pipe.
+            let is_coloured = std::io::stderr().is_terminal();
+            let lines = lines.with_ansi(is_coloured).map_event_format(|lines| {
+                let lines = lines.with_ansi(is_coloured);
+                Traced { lines, format }
+            });
+            lines.try_init()
+        }
         // One object a line, the fields of an event beside its message.
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            lines
+                .map_event_format(|lines| Traced { lines, format })
+                .try_init()
+        }
     };
     Ok(())
+}
+
+/// Lines that say at their end which trace they belong to, where they belong to one.
+struct Traced<F> {
+    lines: F,
+    format: LogFormat,
+}
+
+impl<S, N, F> FormatEvent<S, N> for Traced<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let Some(ids) = otel::trace_of_now() else {
+            return self.lines.format_event(context, writer, event);
+        };
+        let mut line = String::new();
+        self.lines
+            .format_event(context, Writer::new(&mut line), event)?;
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let (trace, span) = ids.text();
+        match (self.format, line.strip_suffix('}')) {
+            (LogFormat::Json, Some(object)) => {
+                writeln!(
+                    writer,
+                    "{object},\"trace_id\":\"{trace}\",\"span_id\":\"{span}\"}}"
+                )
+            }
+            (LogFormat::Text, _) | (LogFormat::Json, None) => {
+                writeln!(writer, "{line} trace_id={trace} span_id={span}")
+            }
+        }
+    }
 }

@@ -10,8 +10,10 @@ mod page;
 mod process;
 mod requests;
 mod times;
+pub mod traces;
 
 use crate::domain::{Checkup, GroupView, Timestamp};
+use crate::otel;
 use crate::server::index::Index;
 pub use acts::Acts;
 pub use counts::Counts;
@@ -74,6 +76,7 @@ impl Telemetry {
             "Locks that this console renews for their owners (auto_renew).",
         )
         .add(&[], now.kept);
+        otel::write(&mut page);
         process::write(&mut page, self.started_at);
         page
     }

@@ -24,6 +24,11 @@ pub struct Process {
 impl Process {
     /// `lockkeeper serve` on a free port, with these arguments besides.
     pub async fn serve(arguments: &[&str]) -> Self {
+        Self::serve_in(&[], arguments).await
+    }
+
+    /// The same with these variables in its environment.
+    pub async fn serve_in(environment: &[(&str, &str)], arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut process = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
             .args(["serve", "--listen", "127.0.0.1:0"])
@@ -32,6 +37,7 @@ impl Process {
             .env("XDG_STATE_HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env_remove("LOCKKEEPER_LOG_FORMAT")
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)

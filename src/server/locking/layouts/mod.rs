@@ -86,6 +86,16 @@ impl Layout {
         }
     }
 
+    /// The format that it writes.
+    pub fn format(self) -> Format {
+        match self {
+            Self::Plain => Format::Plain,
+            Self::Redisson => Format::Redisson,
+            Self::RedissonFair => Format::RedissonFair,
+            Self::Legacy => Format::LegacyTimestamp,
+        }
+    }
+
     /// What a hold is known by within this process, whichever of its tokens is at hand.
     pub fn name_of_hold(token: &Token) -> Fingerprint {
         let first = legacy::first_token(token);
