@@ -79,6 +79,21 @@ count_runner() {
     fi
 }
 
+# Why tests failed, in few lines and at the end: whoever looks at a long log looks there first.
+tell_why() {
+    [ ! -s "$results/rust.log" ] || awk '/^---- .* stdout ----$/ { left = 16 } left-- > 0' "$results/rust.log"
+    [ ! -s "$results/end2end.json" ] || node -e '
+        const specs = (suite) => [...(suite.specs ?? []), ...(suite.suites ?? []).flatMap(specs)];
+        const { suites, errors } = JSON.parse(fs.readFileSync(process.argv[1]));
+        const first = (text) => util.stripVTControlCharacters(text ?? "").split("\n").slice(0, 14).join("\n");
+        for (const { message } of errors) console.log(first(message));
+        for (const { file, line, title, tests, ok } of specs({ suites })) {
+            if (ok) continue;
+            console.log(`---- ${file}:${line} ${title} ----`);
+            for (const { message } of tests.flatMap(({ results }) => results).flatMap(({ errors }) => errors)) console.log(first(message));
+        }' "$results/end2end.json"
+}
+
 [ $# -gt 0 ] || set -- lint rust end2end
 goal=lint
 [ "$*" = lint ] || goal="test"
@@ -95,6 +110,9 @@ fi
 for part in "$@"; do "$part"; done
 
 printf '\n'
-[ ${#unhappy[@]} = 0 ] || printf 'failed: %s\n' "${unhappy[@]}"
+if [ ${#unhappy[@]} != 0 ]; then
+    tell_why || true
+    printf 'failed: %s\n' "${unhappy[@]}"
+fi
 printf '%d passed, %d failed\n' $passed $failed | tee "$results/counts"
 [ $failed = 0 ]

@@ -68,11 +68,11 @@ export async function everyState(lab: Lab): Promise<Troubled> {
     { name: 'orders', nodes, environment: 'production' },
     { name: 'jobs', nodes: [single], readOnly: true },
   );
-  await take(nodes, 'lock:held', 'a'.repeat(32), 600_000);
-  await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 600_000);
+  await take(nodes, 'lock:held', 'a'.repeat(32), 3_600_000);
+  await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 3_600_000);
   await take(nodes, 'lock:no-expiry', 'c'.repeat(32));
-  await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 600_000);
-  await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 600_000);
+  await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 3_600_000);
+  await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 3_600_000);
   return { console, nodes, single };
 }
 
@@ -136,7 +136,7 @@ export async function everywhere(page: Page, lot: Troubled, locale: Locale, look
   await look('nothing is mine');
   await page.getByRole('button', { name: words.acquire }).click();
   await look('the acquire dialog');
-  await page.getByLabel(words.howLong).fill('3');
+  await page.getByLabel(words.howLong).fill('30');
   await page.getByLabel(words.keep).check();
   await page.getByRole('button', { name: words.doAcquire, exact: true }).click();
   await expect(page.getByRole('article')).toContainText(words.kept);

@@ -68,7 +68,7 @@ test('a lock is kept, lost behind its back, and said to be lost', async ({ page,
 
   await Promise.all(nodes.map((node) => node.redis.del('lock:test')));
   const lost = card.getByRole('alert');
-  await expect(lost).toContainText('Lost: it is gone from the nodes', { timeout: 4_000 });
+  await expect(lost).toContainText('Lost: it is gone from the nodes');
   await expect(card.getByRole('button', { name: 'Extend by 3 s' })).toBeDisabled();
   for (const node of nodes) expect(await node.redis.exists('lock:test')).toBe(0);
 
