@@ -13,7 +13,8 @@ const root = process.getuid?.() === 0;
 export default defineConfig({
   forbidOnly: !!CI,
   fullyParallel: false,
-  workers: 2,
+  // What is measured is measured alone.
+  workers: LOCKKEEPER_MEASURE ? 1 : 2,
   retries: 0,
   // As much as a machine needs that is five times slower.
   timeout: 240_000,
