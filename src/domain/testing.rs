@@ -1,8 +1,9 @@
-//! Locks for the tests of rules.
+//! Locks, groups and nodes for the tests of rules.
 
 use super::{
-    AcquiredAt, Confidence, Fingerprint, Format, Lease, Lock, LockId, Mode, Owner, Renewals,
-    Source, Timestamp, Verdict,
+    AcquiredAt, Confidence, Coverage, Environment, FeedLevel, Fingerprint, Format, GroupKind,
+    GroupView, Lease, Lock, LockId, Mode, NodeState, NodeView, Owner, Renewals, Role, Source,
+    Timestamp, Verdict,
 };
 
 /// The moment at which the tests happen.
@@ -41,5 +42,47 @@ pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lo
         renewals: Renewals::none(Source::Poll),
         evidence: Vec::new(),
         unmeasured: None,
+    }
+}
+
+/// A group of so many healthy nodes.
+pub fn group(name: &str, nodes: u8) -> GroupView {
+    GroupView {
+        name: name.to_owned(),
+        kind: GroupKind::Redlock,
+        environment: Environment::Development,
+        quorum: u32::from(nodes / 2 + 1),
+        read_only: false,
+        nodes: (1..=nodes).map(node).collect(),
+        coverage: Coverage::default(),
+        looked_at: None,
+    }
+}
+
+/// A healthy node, the first of which is called `a`.
+pub fn node(n: u8) -> NodeView {
+    NodeView {
+        name: char::from(b'a' + n - 1).to_string(),
+        address: format!("10.0.0.{n}:6379"),
+        state: NodeState::Up,
+        reason: None,
+        since: Some(NOW),
+        latency_ms: Some(0.4),
+        clock_skew_ms: Some(1),
+        version: Some("7.0.15".to_owned()),
+        server: Some("redis".to_owned()),
+        role: Some(Role::Primary),
+        run_id: Some(format!("run{n}")),
+        uptime_ms: Some(86_400_000),
+        restarted_at: None,
+        moved: None,
+        read_from: None,
+        hazard_until: None,
+        votes: true,
+        feed: FeedLevel::Tracking,
+        feed_reason: Some("names that begin with lock:".to_owned()),
+        unmeasured: None,
+        missing: Vec::new(),
+        heard_at: Some(NOW),
     }
 }

@@ -92,24 +92,11 @@ fn has(group: &GroupView, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Coverage, Environment, GroupKind};
-
-    fn group(name: &str) -> GroupView {
-        GroupView {
-            name: name.to_owned(),
-            kind: GroupKind::Standalone,
-            environment: Environment::Development,
-            quorum: 1,
-            read_only: false,
-            nodes: Vec::new(),
-            coverage: Coverage::default(),
-            looked_at: None,
-        }
-    }
+    use crate::domain::testing::group;
 
     #[test]
     fn five_hundred_groups_are_shown_a_few_at_a_time() {
-        let groups: Vec<GroupView> = (0..500).map(|n| group(&format!("g{n}"))).collect();
+        let groups: Vec<GroupView> = (0..500).map(|n| group(&format!("g{n}"), 1)).collect();
         let first = NodesQuery::parse("");
         let (shown, total) = first.shown(&groups);
         assert_eq!((shown.len(), total), (GROUPS, 500));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{Examined, Leases, Patient, examine};
-use crate::domain::{Environment, FeedLevel, NodeState, NodeView, Role, Severity, Timestamp};
+use crate::domain::{Environment, NodeView, Severity, Timestamp, testing};
 use crate::server::config::{GroupConfig, RedisUrl};
 use crate::server::nodes::self_report::SelfReport;
 
@@ -64,28 +64,9 @@ pub fn node(n: u8) -> Examined {
     let host = format!("10.0.0.{n}");
     Examined {
         view: NodeView {
-            name: char::from(b'a' + n - 1).to_string(),
-            address: format!("{host}:6379"),
-            state: NodeState::Up,
-            reason: None,
             since: Some(NOW),
-            latency_ms: Some(0.4),
-            clock_skew_ms: Some(1),
-            version: Some("7.0.15".to_owned()),
-            server: Some("redis".to_owned()),
-            role: Some(Role::Primary),
-            run_id: Some(format!("run{n}")),
-            uptime_ms: Some(86_400_000),
-            restarted_at: None,
-            moved: None,
-            read_from: None,
-            hazard_until: None,
-            votes: true,
-            feed: FeedLevel::Tracking,
-            feed_reason: Some("names that begin with lock:".to_owned()),
-            unmeasured: None,
-            missing: Vec::new(),
             heard_at: Some(NOW),
+            ..testing::node(n)
         },
         host,
         report: Ok(report(n, "", &[])),

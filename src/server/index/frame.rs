@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::stream::EventId;
+use super::event::EventId;
 
 /// One or several events, written out once.
 #[derive(Debug, Default)]

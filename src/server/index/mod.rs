@@ -2,12 +2,14 @@
 
 mod contention;
 mod due;
+pub mod event;
 mod fold;
 mod frame;
 mod history;
 mod known;
 mod merge;
 mod observer;
+mod pace;
 mod published;
 mod registries;
 mod renewed_here;

@@ -10,6 +10,7 @@ use super::contention::Contention;
 use super::fold::{Memory, Step, fold};
 use super::history::{Histories, Seen};
 use super::merge::Entry;
+use super::pace::Pace;
 use super::registries::{Found, Registries};
 use super::renewed_here::RenewedHere;
 use super::seats::Seats;
@@ -76,6 +77,7 @@ pub(super) struct Observer {
     memories: BTreeMap<LockId, Memory>,
     /// Locks that were seen to be gone lately, and when the nodes were asked: an older answer does not bring them back.
     lately: HashMap<LockId, Timestamp>,
+    pace: Pace,
 }
 
 /// Answers come in within this time, or not at all.
@@ -102,6 +104,7 @@ impl Observer {
             registries: Registries::default(),
             memories: BTreeMap::new(),
             lately: HashMap::new(),
+            pace: Pace::default(),
         }
     }
 
@@ -151,13 +154,28 @@ impl Observer {
                 Some(Report::Group(group)) if self.seats.of(&group.name).is_none() => {}
                 Some(Report::Group(group)) => {
                     self.histories.group(&group);
-                    self.stream.publish(vec![Change::Group { group }]);
+                    self.hear_of(group);
                 }
                 Some(Report::Groups { views, changed }) => self.replace(views, &changed),
                 Some(Report::Told(change)) => self.stream.publish(vec![*change]),
                 Some(Report::Forced { id, owner, at }) => self.histories.forced(&id, &owner, at),
                 None => return,
             }
+        }
+    }
+
+    /// What is known about a group now, told to everybody when it is time.
+    fn hear_of(&mut self, group: Box<GroupView>) {
+        let pace = &mut self.pace;
+        let is_due = self.stream.read(|board| {
+            let before = board.group(&group.name);
+            pace.is_due(before, &group, board.groups.len())
+        });
+        let change = Change::Group { group };
+        if is_due {
+            self.stream.publish(vec![change]);
+        } else {
+            self.stream.touch(|board| board.apply(change));
         }
     }
 
@@ -168,6 +186,7 @@ impl Observer {
         };
         self.memories.retain(|id, _| stays(&id.group));
         self.lately.retain(|id, _| stays(&id.group));
+        self.pace.keep(stays);
         self.stream.begin_again(|board| {
             let known = std::mem::take(&mut board.groups);
             board.locks.retain(|id, _| stays(&id.group));

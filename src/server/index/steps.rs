@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::event::EventId;
 use super::frame::{self, Frame};
-use super::stream::{EventId, Stream};
+use super::stream::Stream;
 use super::watched::{Told, Watched};
 use super::windows::Seen;
 use crate::domain::Timestamp;

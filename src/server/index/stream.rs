@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use tokio::sync::watch;
 
-use super::frame::{self, Frame};
+use super::event::{Event, EventId};
+use super::frame::Frame;
 use super::published::Published;
 use super::steps::Steps;
 use super::whole::Latest;
@@ -15,61 +15,6 @@ use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timest
 
 /// How many changes are kept for viewers that lag or reconnect. One that missed more gets a snapshot.
 pub const KEPT_CHANGES: usize = 8_192;
-
-/// Where in the stream something stands: `<epoch>-<seq>`. The epoch changes with every start of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventId {
-    epoch: i64,
-    pub(super) seq: u64,
-}
-
-impl EventId {
-    /// Whether it stands before this sequence number of the same epoch.
-    pub fn is_before(self, seq: u64) -> bool {
-        self.seq < seq
-    }
-
-    /// Whether it was told by the time this other one of the same stream was.
-    pub(super) fn was_told_by(self, other: Self) -> bool {
-        self.seq <= other.seq
-    }
-
-    /// Reads an id as it was sent; nothing where it is not one.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (epoch, seq) = text.split_once('-')?;
-        Some(Self {
-            epoch: epoch.parse().ok()?,
-            seq: seq.parse().ok()?,
-        })
-    }
-}
-
-impl std::fmt::Display for EventId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.epoch, self.seq)
-    }
-}
-
-/// One change at its place in the stream.
-#[derive(Debug)]
-pub struct Event {
-    /// Its place in the stream.
-    pub id: EventId,
-    /// What changed.
-    pub change: Change,
-    frame: Frame,
-}
-
-impl Event {
-    /// The change as a server-sent event: written out once for all viewers, and not at all where nobody wants to hear of everything.
-    pub fn frame(&self) -> Bytes {
-        self.frame.get_or_write(|| {
-            let mut written = Vec::new();
-            frame::add(&mut written, "change", self.id, &self.change);
-            written
-        })
-    }
-}
 
 /// What a viewer gets next.
 #[derive(Clone, Debug)]
@@ -377,9 +322,6 @@ mod tests {
                 None,
                 "{id}"
             );
-        }
-        for text in ["", "5", "x-1", "5--1", "5-1-1"] {
-            assert_eq!(EventId::parse(text), None, "{text}");
         }
     }
 }

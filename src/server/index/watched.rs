@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::event::EventId;
 use super::fold::same;
-use super::stream::{EventId, Stream};
+use super::stream::Stream;
 use super::windows::Seen;
 use crate::domain::{
     Change, Counts, Ending, Lock, LockId, Snapshot, Timestamp, View, Window, WindowNews,

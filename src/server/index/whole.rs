@@ -6,8 +6,9 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
+use super::event::EventId;
 use super::frame;
-use super::stream::{EventId, KEPT_CHANGES, Stream};
+use super::stream::{KEPT_CHANGES, Stream};
 use crate::domain::{Sight, Snapshot, Timestamp};
 
 /// One that is so many changes old is still handed out: those who get it are told the changes next, and are hardly ever too

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::stream::EventId;
+use super::event::EventId;
 use crate::domain::{View, Window};
 
 /// Viewers are told of changes at most this often.

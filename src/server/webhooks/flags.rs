@@ -11,7 +11,8 @@ use super::standing::{Fell, Standing};
 use super::{Event, Webhook};
 use crate::domain::{Change, Sight};
 use crate::server::index::Index;
-use crate::server::index::stream::{EventId, Next};
+use crate::server::index::event::EventId;
+use crate::server::index::stream::Next;
 
 /// Watches for ever.
 pub(super) async fn watch(webhook: Arc<Webhook>, index: Index) {

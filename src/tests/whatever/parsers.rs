@@ -3,7 +3,7 @@
 use lockkeeper::domain::{AuditFilter, LockKey, glob};
 use lockkeeper::server::audit::verify;
 use lockkeeper::server::config::parse;
-use lockkeeper::server::index::stream::EventId;
+use lockkeeper::server::index::event::EventId;
 use lockkeeper::server::nodes::self_report::SelfReport;
 use lockkeeper::ui::audit_query::AuditQuery;
 use lockkeeper::ui::query::Query;

@@ -26,7 +26,7 @@ use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::assets;
 use crate::server::index::Watched;
-use crate::server::index::stream::{Event, EventId};
+use crate::server::index::event::{Event, EventId};
 use crate::server::index::whole::Whole;
 use crate::server::state::AppState;
 

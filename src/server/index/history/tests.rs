@@ -3,9 +3,10 @@
 mod usual;
 
 use super::*;
+use crate::domain::testing::group;
 use crate::domain::{
-    AcquiredAt, Confidence, Coverage, Environment, Format, GroupKind, Hold, Lease, Mode, Owner,
-    Renewals, Source, Start, Verdict,
+    AcquiredAt, Confidence, Coverage, Format, Hold, Lease, Mode, Owner, Renewals, Source, Start,
+    Verdict,
 };
 
 const START: Timestamp = Timestamp::from_millis(1_795_200_000_000);
@@ -58,18 +59,12 @@ impl Story {
     /// A pass over the keyspace ends, which began a second ago.
     fn gone_over(&mut self) {
         let view = GroupView {
-            name: "orders".into(),
-            kind: GroupKind::Standalone,
-            environment: Environment::Development,
-            quorum: 1,
-            read_only: false,
-            nodes: Vec::new(),
             coverage: Coverage {
                 patterns: vec!["lock:*".into()],
                 pass_started_at: Some(self.now.plus_millis(-1_000)),
                 ..Coverage::default()
             },
-            looked_at: None,
+            ..group("orders", 0)
         };
         self.histories.group(&view);
     }
