@@ -25,6 +25,7 @@ use leptos_router::components::{FlatRoutes, Route, Router};
 use leptos_router::{SsrMode, path};
 
 use self::components::layout::Layout;
+use self::components::lease_bar::Calm;
 use self::later::Fetching;
 use self::live::Live;
 use self::pages::locks::LocksPage;
@@ -70,6 +71,7 @@ pub fn say_that_it_is_broken() {
 pub fn App() -> impl IntoView {
     provide_meta_context();
     Live::provide();
+    Calm::provide();
     Shortcuts::provide();
     Fetching::provide();
     view! {

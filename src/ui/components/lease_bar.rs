@@ -1,6 +1,5 @@
 //! The lease: a bar that empties and a countdown beside it. The digits are tabular, so that nothing wobbles.
 
-use leptos::html;
 use leptos::prelude::*;
 
 use crate::domain::{Flag, Lease, Lock, Timestamp};
@@ -59,22 +58,127 @@ impl Run {
     fn left_ms(&self, now: Timestamp) -> u64 {
         self.lease.remaining_ms(now).unwrap_or(u64::MAX)
     }
+}
 
-    fn glide(&self, now: Timestamp) -> Glide {
-        Glide {
-            percent: self.percent_left(now),
-            left_ms: self.left_ms(now),
+/// The words beside the bar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Said {
+    text: String,
+    colour: &'static str,
+    /// What does not fit into a column is told whole here.
+    title: String,
+}
+
+impl Said {
+    fn of(run: Run, is_gone: bool, now: Timestamp) -> Self {
+        let usual = || words::lease_title().to_owned();
+        let (text, colour, title) = match format::lease(run.lease, run.outlives, now) {
+            _ if is_gone => ("–".to_owned(), "text-muted", usual()),
+            LeaseWords::None => (words::lease_none().to_owned(), "text-alarm", usual()),
+            LeaseWords::Left(left) if run.at_risk => (left, "text-warn", usual()),
+            LeaseWords::Left(left) => (left, "text-ink", usual()),
+            LeaseWords::Over => (words::lease_over().to_owned(), "text-muted", usual()),
+            LeaseWords::Past(since) => {
+                let past = words::lease_past(since);
+                (past.clone(), "text-alarm", past)
+            }
+        };
+        Self {
+            text,
+            colour,
+            title,
         }
     }
 }
 
-/// How a bar runs out.
+/// The bar as it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bar {
+    run: Run,
+    /// How much of its length is left, from 0 to 100.
+    percent: u64,
+    /// How many renewals it has seen: each one flashes, and the first sight of a lock does not.
+    renewals: u32,
+    glide: Option<Glide>,
+}
+
+/// How a bar runs out by itself: the browser does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Glide {
-    /// From how much of its length.
-    percent: u64,
     /// In how much time.
     left_ms: u64,
+    /// When it was last put right.
+    turn: i64,
+    /// Which glide of the bar it is.
+    nth: u32,
+}
+
+impl Bar {
+    /// The bar after the one `before`; nothing where there is no end to run towards.
+    fn next(before: Option<Self>, run: Run, now: Timestamp, may_glide: bool) -> Option<Self> {
+        let words = format::lease(run.lease, run.outlives, now);
+        if !matches!(words, LeaseWords::Left(_) | LeaseWords::Over) {
+            return None;
+        }
+        let turn = now.millis().div_euclid(AGAIN_MS);
+        let glides = may_glide && run.left_ms(now) <= GLIDES_MS;
+        let glide = before.and_then(|before| before.glide);
+        if before.is_some_and(|before| before.run == run)
+            && glides
+            && glide.is_some_and(|glide| glide.turn == turn)
+        {
+            return before;
+        }
+        Some(Self {
+            run,
+            percent: run.percent_left(now),
+            renewals: match before {
+                Some(before) if before.run.began == run.began => before.renewals,
+                Some(before) => before.renewals + 1,
+                None => 0,
+            },
+            glide: glides.then(|| Glide {
+                left_ms: run.left_ms(now),
+                turn,
+                nth: glide.map_or(0, |glide| glide.nth.wrapping_add(1)),
+            }),
+        })
+    }
+
+    fn class(&self) -> &'static str {
+        match self.glide {
+            None => "lease-left",
+            // Two names, so that each one starts anew.
+            Some(glide) if glide.nth % 2 == 0 => "lease-left lease-even",
+            Some(_) => "lease-left lease-odd",
+        }
+    }
+
+    fn fill(&self) -> String {
+        let colour = if self.run.at_risk {
+            "fill-warn"
+        } else {
+            "fill-held"
+        };
+        match self.renewals {
+            0 => colour.to_owned(),
+            count if count % 2 == 0 => format!("{colour} renewed-even"),
+            _ => format!("{colour} renewed-odd"),
+        }
+    }
+}
+
+/// Whether nothing is to move. A handle: copy it freely.
+#[derive(Clone, Copy)]
+pub struct Calm(RwSignal<bool>);
+
+impl Calm {
+    /// Provides it to the pages. Nothing moves before a page has woken up.
+    pub fn provide() {
+        let calm = RwSignal::new(true);
+        Effect::new(move || calm.set(wants_calm()));
+        provide_context(Self(calm));
+    }
 }
 
 /// Whether whoever looks wants nothing to move. In the browser only.
@@ -83,7 +187,7 @@ fn wants_calm() -> bool {
     asked.ok().flatten().is_some_and(|asked| asked.matches())
 }
 
-/// A lease, counting down.
+/// A lease, counting down. There are many in a table: what is worked out is worked out once, and drawn in two pieces.
 #[component]
 pub fn LeaseBar(
     /// What is counted down.
@@ -94,109 +198,39 @@ pub fn LeaseBar(
     gone: Signal<bool>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let words = move || {
-        let run = run.get();
-        format::lease(run.lease, run.outlives, live.now.get())
+    let Calm(calm) = expect_context();
+    let bar = Memo::new(move |before: Option<&Option<Bar>>| {
+        let (before, now) = (before.copied().flatten(), live.now.get());
+        (!gone.get())
+            .then(|| Bar::next(before, run.get(), now, !calm.get()))
+            .flatten()
+    });
+    let bar = move || {
+        let bar = bar.get()?;
+        let left = bar.glide.map(|glide| format!("{}ms", glide.left_ms));
+        Some(
+            view! {
+                <span class="h-1.5 w-16 min-w-8 grow overflow-hidden rounded-full bg-line md:max-w-20" aria-hidden="true">
+                    <span class=bar.class() style=("--lease-left", left)>
+                        <svg class="block size-full" viewBox="0 0 100 6" preserveAspectRatio="none">
+                            <rect class=bar.fill() width=bar.percent.to_string() height="6"></rect>
+                        </svg>
+                    </span>
+                </span>
+            }
+            .into_any(),
+        )
     };
-    let text = move || match words() {
-        _ if gone.get() => ("–".to_owned(), "text-muted"),
-        LeaseWords::None => (words::lease_none().to_owned(), "text-alarm"),
-        LeaseWords::Left(left) => (
-            left,
-            if run.get().at_risk {
-                "text-warn"
-            } else {
-                "text-ink"
-            },
-        ),
-        LeaseWords::Over => (words::lease_over().to_owned(), "text-muted"),
-        LeaseWords::Past(since) => (words::lease_past(since), "text-alarm"),
+    let said = Memo::new(move |_| Said::of(run.get(), gone.get(), live.now.get()));
+    let said = move || {
+        let Said {
+            text,
+            colour,
+            title,
+        } = said.get();
+        view! { <span class=format!("truncate {colour}") title=title>{text}</span> }.into_any()
     };
-    // What does not fit into a column is told whole here.
-    let title = move || match words() {
-        LeaseWords::Past(since) => words::lease_past(since),
-        LeaseWords::None | LeaseWords::Left(_) | LeaseWords::Over => {
-            words::lease_title().to_owned()
-        }
-    };
-    let counts = Memo::new(move |_| {
-        !gone.get() && matches!(words(), LeaseWords::Left(_) | LeaseWords::Over)
-    });
-    let is_calm = RwSignal::new(true);
-    Effect::new(move || is_calm.set(wants_calm()));
-    let is_near = Memo::new(move |_| run.get().left_ms(live.now.get()) <= GLIDES_MS);
-    let turn = Memo::new(move |_| live.now.get().millis().div_euclid(AGAIN_MS));
-    // Where the bar stood when it began to glide, and how much time was left then: the browser does the rest by itself.
-    let glide = Memo::new(move |before: Option<&(u32, Option<Glide>)>| {
-        turn.track();
-        let nth = before.map_or(0, |(nth, _)| nth.wrapping_add(1));
-        let glides = is_near.get() && !is_calm.get() && !gone.get();
-        let glide = glides.then(|| run.get().glide(live.now.get_untracked()));
-        (nth, glide)
-    });
-    let left = Memo::new(move |_| match glide.get() {
-        (_, Some(glide)) => glide.percent,
-        (_, None) => run.get().percent_left(live.now.get()),
-    });
-    let bar = NodeRef::<html::Span>::new();
-    Effect::new(move || {
-        let (nth, glide) = glide.get();
-        let Some(bar) = bar.get() else { return };
-        let class = match glide {
-            None => "lease-left",
-            // Two names, so that each one starts anew.
-            Some(_) if nth % 2 == 0 => "lease-left lease-even",
-            Some(_) => "lease-left lease-odd",
-        };
-        bar.set_class_name(class);
-        let left = glide.map_or(0, |glide| glide.left_ms);
-        // Fails only for a property that cannot be written.
-        let _infallible =
-            web_sys::HtmlElement::style(&bar).set_property("--lease-left", &format!("{left}ms"));
-    });
-    // Which renewal this is, so that each one flashes once and the first sight of a lock does not.
-    let renewal = Memo::new(move |before: Option<&(Timestamp, u32)>| {
-        let began = run.get().began;
-        match before {
-            Some((known, count)) if *known == began => (*known, *count),
-            Some((_, count)) => (began, count + 1),
-            None => (began, 0),
-        }
-    });
-    let fill = move || {
-        let colour = if run.get().at_risk {
-            "fill-warn"
-        } else {
-            "fill-held"
-        };
-        match renewal.get().1 {
-            0 => colour.to_owned(),
-            count if count % 2 == 0 => format!("{colour} renewed-even"),
-            _ => format!("{colour} renewed-odd"),
-        }
-    };
-    view! {
-        <span class="flex w-full items-center gap-2">
-            {move || {
-                counts
-                    .get()
-                    .then(|| {
-                        view! {
-                            <span class="h-1.5 w-16 min-w-8 grow overflow-hidden rounded-full bg-line md:max-w-20" aria-hidden="true">
-                                <span class="lease-left" node_ref=bar>
-                                    <svg class="block size-full" viewBox="0 0 100 6" preserveAspectRatio="none">
-                                        <rect class=fill width=move || left.get().to_string() height="6"></rect>
-                                    </svg>
-                                </span>
-                            </span>
-                        }.into_any()
-                    })
-            }}
-            <span class=move || format!("truncate {}", text().1) title=title>
-                {move || text().0}
-            </span>
-        </span>
-    }
+    view! { <span class="flex w-full items-center gap-2">{bar} {said}</span> }
 }
 
 #[cfg(test)]
@@ -220,5 +254,45 @@ mod tests {
         assert_eq!(run(-15_000, 15_000).percent_left(NOW), 50);
         assert_eq!(run(-30_000, 0).percent_left(NOW), 0);
         assert_eq!(run(5_000, 1_000).percent_left(NOW), 100);
+    }
+
+    #[test]
+    fn a_bar_that_glides_is_left_alone_until_it_is_put_right_or_renewed() {
+        let near = run(-15_000, 15_000);
+        let first = Bar::next(None, near, NOW, true).unwrap();
+        assert_eq!(
+            (first.percent, first.class()),
+            (50, "lease-left lease-even")
+        );
+        let later = NOW.plus_millis(4_000);
+        assert_eq!(Bar::next(Some(first), near, later, true), Some(first));
+        let right = Bar::next(Some(first), near, NOW.plus_millis(AGAIN_MS - 1), true).unwrap();
+        assert_eq!(right.class(), "lease-left lease-odd");
+        let renewed = Bar::next(Some(first), run(0, 30_000), later, true).unwrap();
+        assert_eq!(
+            (renewed.renewals, renewed.fill().as_str()),
+            (1, "fill-held renewed-odd")
+        );
+    }
+
+    #[test]
+    fn a_bar_steps_where_nothing_is_to_move_and_where_the_end_is_far() {
+        let near = run(-15_000, 15_000);
+        for (run, may_glide) in [(near, false), (run(0, 600_000), true)] {
+            let bar = Bar::next(None, run, NOW, may_glide).unwrap();
+            assert_eq!((bar.class(), bar.glide), ("lease-left", None));
+        }
+        assert_eq!(
+            Bar::next(
+                None,
+                Run {
+                    lease: Lease::Never,
+                    ..near
+                },
+                NOW,
+                true
+            ),
+            None
+        );
     }
 }

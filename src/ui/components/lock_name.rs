@@ -32,17 +32,14 @@ pub fn LockName(
     let parts = move || {
         let at = if whole { shared.get() } else { 0 };
         let (dim, bright) = shown.split_at_checked(at).unwrap_or(("", &shown));
-        (dim.to_owned(), bright.to_owned())
+        // An empty text would come from the server as a space.
+        let dim = (!dim.is_empty())
+            .then(|| view! { <span class="text-faint">{dim.to_owned()}</span> }.into_any());
+        view! { {dim} {bright.to_owned()} }.into_any()
     };
-    let dim = parts.clone();
     view! {
         <bdi class="font-mono wrap-anywhere" title=title>
-            // An empty text would come from the server as a space.
-            {move || {
-                let shared = dim().0;
-                (!shared.is_empty()).then(|| view! { <span class="text-faint">{shared}</span> })
-            }}
-            {move || parts().1}
+            {parts}
         </bdi>
         {binary.then(|| view! { " " <span class="text-xs text-muted">{words::bytes()}</span> }.into_any())}
     }

@@ -1,6 +1,7 @@
 //! One row of the table of locks. A tick redraws its countdown and nothing else.
 
-use leptos::html;
+use std::sync::Arc;
+
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
@@ -22,41 +23,69 @@ use crate::ui::live::Live;
 use crate::ui::words::locks as words;
 use crate::ui::{format, paths};
 
+/// What a row shows of its lock.
+#[derive(Clone)]
+struct Seen {
+    /// The lock; once it is gone, as it was last.
+    lock: Arc<Lock>,
+    /// Whether it is gone from the list, and then whether its end was seen.
+    gone: Option<bool>,
+}
+
+impl Seen {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.lock, &other.lock) && self.gone == other.gone
+    }
+
+    /// What the row looks like: a lock that no node could be asked about cannot be trusted to be as it is shown.
+    fn class(&self) -> &'static str {
+        let is_dark = !self.lock.nodes.iter().any(|node| node.answer.is_answer());
+        match (self.gone.is_some(), is_dark) {
+            (false, false) => "lock-row group",
+            (false, true) => "lock-row group is-dark",
+            (true, false) => "lock-row group is-gone",
+            (true, true) => "lock-row group is-gone is-dark",
+        }
+    }
+}
+
 /// One lock in the table. It keeps its last state while it is held in place after the lock is gone.
+///
+/// Scrolling makes rows all the time, so a row follows as few things as it can, each of them once.
 #[component]
 pub fn LockRow(
     /// The lock as it was when the row came in.
-    lock: Lock,
+    lock: Arc<Lock>,
     /// What the names of other rows begin with.
-    #[prop(into)]
-    beginnings: Signal<Beginnings>,
+    beginnings: Memo<Beginnings>,
     /// Whether the column with the group is there.
-    #[prop(into)]
-    groups: Signal<bool>,
+    groups: bool,
     /// Which row of the table it is, counted as screen readers do.
-    index: Signal<String>,
+    index: Memo<usize>,
     /// Where the keyboard is.
     cursor: Cursor,
 ) -> impl IntoView {
     let live = Live::expect();
-    let (id, group) = (lock.id.clone(), lock.id.group.clone());
-    let gone = Memo::new({
+    let id = lock.id.clone();
+    let look = {
         let id = id.clone();
-        move |_| {
-            let is_here = live.with_locks(|locks| locks.contains_key(&id));
-            (!is_here).then(|| live.ending(&id).is_some())
+        move |before: Option<&Seen>| match live.shared(&id) {
+            Some(lock) => Seen { lock, gone: None },
+            None => Seen {
+                lock: Arc::clone(before.map_or(&lock, |before| &before.lock)),
+                gone: Some(live.ending(&id).is_some()),
+            },
         }
-    });
-    let lock = Memo::new({
-        let id = id.clone();
-        move |before: Option<&Lock>| {
-            live.lock(&id)
-                .unwrap_or_else(|| before.unwrap_or(&lock).clone())
-        }
+    };
+    let seen = Memo::new_with_compare(look, |before, now| match (before, now) {
+        (Some(before), Some(now)) => !before.is_same(now),
+        (None, None) => false,
+        _ => true,
     });
     let verdict = move || {
+        let Seen { lock, gone } = seen.get();
         // Held in place, it may have ended, or may stand elsewhere in the list by now.
-        if let Some(has_ended) = gone.get() {
+        if let Some(has_ended) = gone {
             let said = if has_ended {
                 words::not_any_more()
             } else {
@@ -64,62 +93,56 @@ pub fn LockRow(
             };
             return view! { <Badge>{said}</Badge> }.into_any();
         }
-        let lock = lock.read();
         view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() /> }
             .into_any()
     };
     let owners = move || {
-        let owners = lock.read().owners.clone().into_iter().enumerate();
+        let owners = seen.read().lock.owners.clone().into_iter().enumerate();
         let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };
         owners.map(|owner| name(owner).into_any()).collect_view()
     };
     let times = Times::expect();
-    let held = move || {
+    let held = Memo::new(move |_| {
+        let acquired_at = seen.read().lock.acquired_at;
         if times.0.get() {
-            return format::time_of_day(lock.read().acquired_at);
+            return format::time_of_day(acquired_at);
         }
-        let span = live.now.get().since(lock.read().acquired_at).as_millis();
+        let span = live.now.get().since(acquired_at).as_millis();
         format::clock(u64::try_from(span).unwrap_or(u64::MAX))
+    });
+    let tail = move || {
+        let lock = seen.get().lock;
+        view! {
+            <td role="cell" class="cell-renewals">
+                <Renewed renewals=lock.renewals.clone() />
+            </td>
+            <td role="cell" class="cell-nodes">
+                <NodeDots marks=marks(&lock) />
+            </td>
+        }
+        .into_any()
     };
-    let is_dark = move || !lock.read().nodes.iter().any(|node| node.answer.is_answer());
     let shared = {
         let key = id.key.clone();
         Signal::derive(move || beginnings.read().shared(&key))
     };
-    let run = Signal::derive(move || Run::of(&lock.read()));
-    let is_gone = Signal::derive(move || gone.get().is_some());
-    let (on_phone, group) = (group.clone(), group);
-    let format = move || lock.read().format.slug();
-    let row = NodeRef::<html::Tr>::new();
+    let run = Signal::derive(move || Run::of(&seen.read().lock));
+    let is_gone = Signal::derive(move || seen.read().gone.is_some());
     let is_stop = Memo::new({
         let id = id.clone();
         move |_| cursor.is_at(&id)
     });
-    Effect::new({
-        let id = id.clone();
-        move |_| {
-            if cursor.calls(&id)
-                && let Some(row) = row.get()
-            {
-                // A row that is not drawn whole any more cannot take it; nothing is lost then.
-                let _refused = row.focus();
-            }
-        }
-    });
-    let stop = move || if is_stop.get() { "0" } else { "-1" };
     let path = paths::lock(&id);
     let open = StoredValue::new((use_navigate(), path.clone()));
-    let (key, copied, here) = (id.key.clone(), id.key.clone(), id);
+    let (key, copied, group) = (id.key.clone(), id.key.clone(), id.group.clone());
+    let (on_phone, group) = groups.then(|| (group.clone(), group)).unzip();
     view! {
         <tr
-            node_ref=row
             role="row"
-            class="lock-row group"
-            class=("is-gone", is_gone)
-            class=("is-dark", move || is_dark())
-            aria-rowindex=index
-            tabindex=stop
-            on:focusin=move |_| cursor.is_here(&here)
+            class=move || seen.read().class()
+            aria-rowindex=move || index.get().to_string()
+            tabindex=move || if is_stop.get() { "0" } else { "-1" }
+            on:focusin=move |_| cursor.is_here(&id)
             on:keydown=move |event| {
                 // Enter on what is in the row means what it says.
                 let on_row = event.target() == event.current_target();
@@ -130,38 +153,35 @@ pub fn LockRow(
             }
         >
             <td role="cell" class="cell-select">
-                <SelectBox lock />
+                <SelectBox lock=Signal::derive(move || seen.get().lock) />
             </td>
             <td role="cell" class="cell-verdict">
                 <span class="flex items-center gap-x-2 overflow-hidden whitespace-nowrap *:first:shrink-0">
-                    {move || verdict()}
+                    {verdict}
                 </span>
             </td>
             <td role="cell" class="cell-lock">
                 <span class="flex items-center gap-1.5">
-                    {move || groups.get().then(|| view! { <span class="shrink-0 text-muted md:hidden">{on_phone.clone()} " · "</span> }.into_any())}
+                    {on_phone.map(|group| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> }.into_any())}
                     <Link href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
                         <LockName key shared />
                     </Link>
                     <CopyName key=copied />
-                    <span class="ms-auto hidden shrink-0 text-xs text-muted 2xl:inline">{format}</span>
+                    <span class="ms-auto hidden shrink-0 text-xs text-muted 2xl:inline">{move || seen.read().lock.format.slug()}</span>
                 </span>
             </td>
-            {move || groups.get().then(|| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
+            {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
             <td role="cell" class="cell-owner truncate">
-                {move || owners()}
+                {owners}
             </td>
             <td role="cell" class="cell-lease">
                 <LeaseBar run gone=is_gone />
             </td>
             <td role="cell" class="cell-held whitespace-nowrap">
                 <span class="text-muted md:hidden">{words::held_for()}</span>
-                {move || held()}
+                {held}
             </td>
-            <td role="cell" class="cell-renewals">
-                {move || view! { <Renewed renewals=lock.read().renewals.clone() /> }.into_any()}
-            </td>
-            <td role="cell" class="cell-nodes">{move || view! { <NodeDots marks=marks(&lock.read()) /> }.into_any()}</td>
+            {tail}
         </tr>
     }
 }

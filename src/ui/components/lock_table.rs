@@ -135,15 +135,15 @@ pub fn LockTable(
     let above = Signal::derive(move || drawn.with(|drawn| drawn.above));
     let below = Signal::derive(move || drawn.with(|drawn| drawn.below));
     let line = move |nth: ReadSignal<usize>, line: Line| {
-        let index = Signal::derive(move || (above.get() + nth.get() + 2).to_string());
+        // Scrolling changes how many are above, and not which row this is.
+        let index = Memo::new(move |_| above.get() + nth.get() + 2);
         let lock = match &line {
-            Line::Lock(id) => live.lock_untracked(id),
+            Line::Lock(id) => untrack(|| live.shared(id)),
             Line::Gap(_) => None,
         };
+        let groups = several_groups.get_untracked();
         match lock {
-            Some(lock) => {
-                view! { <LockRow lock beginnings groups=several_groups index cursor /> }.into_any()
-            }
+            Some(lock) => view! { <LockRow lock beginnings groups index cursor /> }.into_any(),
             None => view! { <Gap index /> }.into_any(),
         }
     };
@@ -155,6 +155,8 @@ pub fn LockTable(
                 if is_empty.get() {
                     return view! { <Nothing query on_acquire /> }.into_any();
                 }
+                // With another column every row is another one.
+                let several_groups = several_groups.get();
                 view! {
                 <table
                     role="table"
@@ -174,9 +176,7 @@ pub fn LockTable(
                             </th>
                             <Column query sort=Sort::Attention class="cell-verdict" />
                             <Column query sort=Sort::Key class="cell-lock" />
-                            {move || {
-                                several_groups.get().then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> }.into_any())
-                            }}
+                            {several_groups.then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> }.into_any())}
                             <Column query sort=Sort::Owner class="cell-owner" />
                             <Column query sort=Sort::Lease class="cell-lease" />
                             <Column query sort=Sort::Held class="cell-held" />
@@ -219,9 +219,9 @@ fn draw(rows: &Rows, wanted: &std::ops::Range<usize>) -> Drawn {
 
 /// The place of a lock that is on its way.
 #[component]
-fn Gap(#[prop(into)] index: Signal<String>) -> impl IntoView {
+fn Gap(index: Memo<usize>) -> impl IntoView {
     view! {
-        <tr role="row" class="lock-row is-gap" aria-rowindex=index>
+        <tr role="row" class="lock-row is-gap" aria-rowindex=move || index.get().to_string()>
             <td role="cell" colspan="9">
                 <span class="waiting block h-3 w-2/3 rounded bg-sunken"></span>
                 <span class="sr-only">{words::on_its_way()}</span>

@@ -1,6 +1,7 @@
 //! Which locks of a list are picked to be acted on together: boxes that are ticked one by one, from here to there, or all at once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use leptos::ev;
 use leptos::prelude::*;
@@ -125,7 +126,12 @@ fn between(order: &[LockId], from: &LockId, to: &LockId) -> Option<Vec<LockId>> 
 
 /// Why a lock cannot be released together with others.
 fn why_not(live: Live, lock: &Lock) -> Option<String> {
-    let is_read_only = untrack(|| live.group(&lock.id.group)).is_some_and(|group| group.read_only);
+    let is_read_only = untrack(|| {
+        live.with_groups(|groups| {
+            let group = groups.iter().find(|group| group.name == lock.id.group);
+            group.is_some_and(|group| group.read_only)
+        })
+    });
     let place = Place::lock(&lock.id).read_only(is_read_only);
     live.why_not(Verb::ForceRelease, place)
         .or_else(|| why_never(lock).map(str::to_owned))
@@ -142,8 +148,7 @@ const BOX: &str = "size-4 shrink-0 accent-accent aria-disabled:opacity-40";
 #[component]
 pub fn SelectBox(
     /// The lock, as up to date as it is known.
-    #[prop(into)]
-    lock: Signal<Lock>,
+    lock: Signal<Arc<Lock>>,
 ) -> impl IntoView {
     let Some(selection) = use_context::<Selection>() else {
         return ().into_any();
@@ -164,18 +169,13 @@ pub fn SelectBox(
         }
         selection.tick(live, &id, event.shift_key());
     };
-    view! {
-        <input
-            type="checkbox"
-            class=BOX
-            aria-label=name
-            title=move || why_not.get()
-            aria-disabled=move || why_not.with(Option::is_some).then_some("true")
-            prop:checked=is_picked
-            on:click=press
-        />
-    }
-    .into_any()
+    let tick = move || {
+        let (name, title, press) = (name.clone(), why_not.get(), press.clone());
+        let is_disabled = title.is_some().then_some("true");
+        view! { <input type="checkbox" class=BOX aria-label=name title=title aria-disabled=is_disabled prop:checked=is_picked on:click=press /> }
+            .into_any()
+    };
+    view! { {tick} }.into_any()
 }
 
 /// The box that picks every lock that is shown.

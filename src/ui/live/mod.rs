@@ -136,6 +136,11 @@ impl Live {
         self.with_locks(|locks| locks.get(id).map(|lock| Lock::clone(lock)))
     }
 
+    /// The same without a copy of it.
+    pub fn shared(self, id: &LockId) -> Option<Arc<Lock>> {
+        self.with_locks(|locks| locks.get(id).cloned())
+    }
+
     /// Looks at one lock without tracking anything.
     pub fn lock_untracked(self, id: &LockId) -> Option<Lock> {
         self.board
@@ -279,8 +284,14 @@ impl Live {
             apart: snapshot.apart.clone(),
             bundles: snapshot.bundles.clone(),
         });
-        let board = Board::from(snapshot);
+        let mut board = Board::from(snapshot);
         self.board.with_value(|before| {
+            // What stayed as it was need not be drawn again.
+            for (id, lock) in &mut board.locks {
+                if let Some(known) = before.locks.get(id).filter(|known| *known == lock) {
+                    *lock = Arc::clone(known);
+                }
+            }
             // Others may stand further down in another list.
             let followed = self.asked.with_untracked(|asked| asked.followed.clone());
             let lost = followed

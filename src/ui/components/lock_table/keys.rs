@@ -2,7 +2,7 @@
 //! from it.
 
 use leptos::ev;
-use leptos::leptos_dom::helpers::window_event_listener;
+use leptos::leptos_dom::helpers::{request_animation_frame, window_event_listener};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
@@ -64,16 +64,29 @@ impl Cursor {
                 self.is_called.set(true);
             }
         });
+        // It takes the focus at once, or as soon as it is drawn.
+        Effect::new(move |_| {
+            let id = self.at.get().filter(|_| self.is_called.get());
+            let row = id.and_then(|id| {
+                self.rows.with(|rows| {
+                    let drawn = self.viewport.drawn(rows.origin);
+                    rows.row_of(&id).filter(|row| drawn.contains(row))
+                })
+            });
+            if let Some(row) = row
+                && !focus(row)
+            {
+                request_animation_frame(move || {
+                    // A row that is drawn only later calls once more.
+                    let _later = focus(row);
+                });
+            }
+        });
     }
 
     /// Whether Tab reaches this lock's row; tracks that.
     pub fn is_at(self, id: &LockId) -> bool {
         self.stop.read().as_ref() == Some(id)
-    }
-
-    /// Whether this lock's row is to take the focus now; tracks that.
-    pub fn calls(self, id: &LockId) -> bool {
-        self.is_called.get() && self.at.read().as_ref() == Some(id)
     }
 
     /// The row has the focus, however it came to it.
@@ -115,6 +128,14 @@ impl Cursor {
         self.wanted.set(Some(to));
         self.viewport.show(to);
     }
+}
+
+/// Gives a row the focus; false where it is not in the page.
+fn focus(row: usize) -> bool {
+    let selector = format!("#lock-rows > tr[aria-rowindex='{}']", row + 2);
+    let row = document().query_selector(&selector).ok().flatten();
+    let row = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok());
+    row.is_some_and(|row| row.focus().is_ok())
 }
 
 /// Where a key was pressed.

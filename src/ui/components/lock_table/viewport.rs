@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use leptos::leptos_dom::helpers::{request_animation_frame, window_event_listener_untyped};
 use leptos::prelude::*;
+use leptos::task::{spawn_local, tick};
 use wasm_bindgen::JsCast;
 
 /// So many rows are drawn beyond those on screen, above and below.
-const BEYOND: isize = 10;
+const BEYOND: isize = 6;
 /// So many rows are drawn in one frame at most: more would make scrolling stutter.
 const IN_A_FRAME: isize = 8;
 /// So many rows are taken for seen until it is known how many the screen has.
@@ -173,9 +174,28 @@ impl Viewport {
         let drawn = self.drawn.get_untracked();
         let next = closer(drawn, (first, last), wanted);
         if next != drawn {
-            self.drawn.set(next);
+            self.draw(next);
             self.at_next_frame();
         }
+    }
+
+    /// Has these rows drawn. Of several that come before the first the last comes first, one by one and all before the screen is
+    /// painted: leptos takes every row of the list out of the page and puts it back where more than one comes in before it.
+    fn draw(self, next: Span) {
+        let (first, _) = self.drawn.get_untracked();
+        if !(next.0..next.1).contains(&first) || next.0 + 1 >= first {
+            self.drawn.set(next);
+            return;
+        }
+        spawn_local(async move {
+            for first in (next.0..first).rev() {
+                if self.drawn.try_set((first, next.1)).is_some() {
+                    // The table is gone.
+                    return;
+                }
+                tick().await;
+            }
+        });
     }
 }
 
@@ -253,14 +273,14 @@ mod tests {
     #[test]
     fn rows_on_screen_are_drawn_first_and_never_many_at_once() {
         for (drawn, seen, next) in [
-            ((0, 60), (0, 20), (0, 30)),
-            ((0, 30), (5, 25), (0, 35)),
-            ((0, 30), (15, 35), (5, 38)),
+            ((0, 60), (0, 20), (0, 26)),
+            ((0, 30), (5, 25), (0, 31)),
+            ((0, 30), (15, 35), (9, 38)),
             ((0, 30), (1_000, 1_020), (1_000, 1_008)),
             ((1_000, 1_008), (1_000, 1_020), (1_000, 1_016)),
             ((1_000, 1_016), (1_000, 1_020), (1_000, 1_024)),
-            ((1_000, 1_024), (1_000, 1_020), (998, 1_030)),
-            ((1_000, 1_030), (980, 1_000), (992, 1_010)),
+            ((1_000, 1_024), (1_000, 1_020), (994, 1_026)),
+            ((1_000, 1_030), (980, 1_000), (992, 1_006)),
         ] {
             let wanted = (seen.0 - BEYOND, seen.1 + BEYOND);
             let wanted = (wanted.0.max(0), wanted.1);
