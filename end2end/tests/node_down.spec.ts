@@ -43,3 +43,12 @@ test('a node that is down from the start is not taken for an empty one', async (
   await expect(page.getByText(/Not one node of jobs can be asked/)).toBeVisible();
   await expect(page.getByText('jobs: 0 of 1 node answer')).toBeVisible();
 });
+
+test('of many groups that cannot be asked the first have a banner each, and the others one together', async ({ page, lab }) => {
+  const nodes = await lab.nodes(1);
+  await nodes[0].kill();
+  const console = await lab.console(...['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, nodes })));
+  await open(page, console);
+  await expect(page.getByText(/^Not one node of \w can be asked/)).toHaveCount(3);
+  await expect(page.getByRole('alert').filter({ hasText: 'Nor can any node be asked of d, e.' })).toBeVisible();
+});

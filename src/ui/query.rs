@@ -108,16 +108,11 @@ impl Query {
 
     /// The page that shows this.
     pub fn path(&self) -> String {
-        self.path_on(paths::LOCKS)
-    }
-
-    /// The same on another page that can be searched.
-    pub fn path_on(&self, page: &str) -> String {
         let pair = |(name, value): (&str, String)| format!("{name}={}", paths::segment(&value));
         let fields: Vec<String> = self.fields().into_iter().map(pair).collect();
         match fields.is_empty() {
-            true => page.to_owned(),
-            false => format!("{page}?{}", fields.join("&")),
+            true => paths::LOCKS.to_owned(),
+            false => format!("{}?{}", paths::LOCKS, fields.join("&")),
         }
     }
 

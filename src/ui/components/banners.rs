@@ -6,9 +6,15 @@ use super::fault_notice::FaultNotice;
 use super::lost_locks::LostLocks;
 use crate::domain::{Fault, GroupView};
 use crate::ui::format;
-use crate::ui::kit::{Banner, Button, Tone};
+use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Freshness, Live};
+use crate::ui::paths;
 use crate::ui::words::{frame, told, verdicts};
+
+/// So many groups that cannot be asked have a banner of their own; more would hide the page.
+const MOST: usize = 3;
+/// So many groups are named in a sentence.
+const NAMED: usize = 8;
 
 /// The banners that hold for every page.
 #[component]
@@ -59,9 +65,15 @@ pub fn Banners() -> impl IntoView {
             {move || {
                 let groups = read_only.get();
                 (!groups.is_empty())
-                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(groups.join(", "))}</p> }.into_any())
+                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(frame::listed(&groups, NAMED))}</p> }.into_any())
             }}
-            {move || dark.get().into_iter().map(|name| view! { <Dark name /> }.into_any()).collect_view()}
+            {move || {
+                let mut dark = dark.get();
+                let others = dark.split_off(dark.len().min(MOST));
+                let dark = dark.into_iter().map(|name| view! { <Dark name /> }.into_any());
+                let others = (!others.is_empty()).then(|| view! { <OthersDark others /> }.into_any());
+                dark.chain(others).collect_view()
+            }}
             <LostLocks />
         </div>
     }
@@ -123,6 +135,18 @@ fn Dark(name: String) -> impl IntoView {
     }
 }
 
+#[component]
+fn OthersDark(others: Vec<String>) -> impl IntoView {
+    view! {
+        <Banner tone=Tone::Alarm>
+            <p>
+                {frame::others_dark(frame::listed(&others, NAMED))} " "
+                <Link href=paths::NODES class="font-medium underline underline-offset-2">{frame::nodes()}</Link>
+            </p>
+        </Banner>
+    }
+}
+
 fn tell(group: &GroupView) -> (String, String) {
     let since = group.nodes.iter().filter_map(|node| node.since).max();
     let sentence = match since {
@@ -132,8 +156,8 @@ fn tell(group: &GroupView) -> (String, String) {
     let reasons = group.nodes.iter().map(|node| {
         let word = verdicts::node_state(node.state);
         let why = node.reason.as_deref().map(told::said);
-        format!("{}: {}", node.name, why.as_deref().unwrap_or(word))
+        frame::because(&node.name, why.as_deref().unwrap_or(word))
     });
     let reasons: Vec<String> = reasons.collect();
-    (sentence, format!("{}.", reasons.join("; ")))
+    (sentence, frame::one_after_the_other(&reasons))
 }

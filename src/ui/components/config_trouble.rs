@@ -19,7 +19,7 @@ pub fn ConfigTrouble() -> impl IntoView {
                     <div class="mb-4">
                         <Banner tone=Tone::Alarm announced=false>
                             <p class="font-semibold">{frame::config_trouble()}</p>
-                            <p class="break-words font-mono text-sm">{trouble}</p>
+                            <p lang="en" class="break-words font-mono text-sm">{trouble}</p>
                             <p>{frame::config_trouble_advice()}</p>
                         </Banner>
                     </div>

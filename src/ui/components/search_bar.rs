@@ -20,9 +20,6 @@ const MOST_IN_A_MENU: usize = 20;
 pub fn SearchBar(
     /// What is shown now.
     query: Memo<Query>,
-    /// The page that is searched.
-    #[prop(default = paths::LOCKS)]
-    page: &'static str,
 ) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
     let go = Callback::new(move |next: Query| {
@@ -31,15 +28,11 @@ pub fn SearchBar(
             scroll: false,
             ..NavigateOptions::default()
         };
-        navigate.with_value(|navigate| navigate(&next.path_on(page), options));
+        navigate.with_value(|navigate| navigate(&next.path(), options));
     });
     let search = Callback::new(move |text: String| {
         go.run(query.with_untracked(|query| query.with_text(text)));
     });
-    let field = match page {
-        paths::LOCKS => view! { <SearchBox query on_search=search /> }.into_any(),
-        _ => view! { <Plain query search /> }.into_any(),
-    };
     let hidden = move || {
         let fields = query
             .with(Query::fields)
@@ -50,40 +43,20 @@ pub fn SearchBar(
             .collect_view()
     };
     view! {
-        <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
-            <span class="relative min-w-52 max-w-2xl grow">
+        <form role="search" action=paths::LOCKS method="get" class="flex grow flex-wrap items-center gap-2 max-sm:contents" on:submit=move |event| event.prevent_default()>
+            <span class="relative min-w-52 max-w-2xl grow max-sm:basis-full">
                 <span class="pointer-events-none absolute start-2.5 top-0 flex h-9 items-center text-faint">
                     <Icon sign=Sign::Search />
                 </span>
-                {field}
+                <SearchBox query on_search=search />
             </span>
             <GroupChoice query go />
             {move || hidden()}
             <noscript>
                 <button type="submit">{words::search()}</button>
             </noscript>
-            <Chips query page />
+            <Chips query />
         </form>
-    }
-}
-
-/// A box for plain words, where there is nothing but them to search for.
-#[component]
-fn Plain(query: Memo<Query>, search: Callback<String>) -> impl IntoView {
-    view! {
-        <input
-            type="search"
-            id="search"
-            name="q"
-            class=format!("{CONTROL} ps-9")
-            aria-label=words::search_label()
-            placeholder=words::plain_hint()
-            autocomplete="off"
-            spellcheck="false"
-            value=query.with_untracked(|query| query.text.clone())
-            prop:value=move || query.with(|query| query.text.clone())
-            on:input=move |event| search.run(event_target_value(&event))
-        />
     }
 }
 
@@ -149,30 +122,25 @@ fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
 
 /// The filters that are on, each with the way to take it off.
 #[component]
-fn Chips(query: Memo<Query>, page: &'static str) -> impl IntoView {
+fn Chips(query: Memo<Query>) -> impl IntoView {
     let chips = move || {
         let query = query.get();
         let mut chips = Vec::new();
         if query.only != Only::Everything {
             chips.push((
                 words::only(query.only),
-                query.with_only(Only::Everything).path_on(page),
+                query.with_only(Only::Everything).path(),
             ));
         }
         if let Some(group) = &query.group {
-            chips.push((
-                words::only_group(group),
-                query.with_group(None).path_on(page),
-            ));
+            chips.push((words::only_group(group), query.with_group(None).path()));
         }
-        if page == paths::LOCKS
-            && let Ok(search) = query.search()
-        {
+        if let Ok(search) = query.search() {
             for (nth, term) in search.terms.iter().enumerate() {
                 // Plain words are in the box, to be read as they were typed.
                 if !matches!(term.ask, Ask::Text(_)) {
                     let without = search.without(nth).to_string();
-                    chips.push((term.to_string(), query.with_text(without).path_on(page)));
+                    chips.push((term.to_string(), query.with_text(without).path()));
                 }
             }
         }

@@ -55,7 +55,7 @@ pub fn NodesPage() -> impl IntoView {
     });
     view! {
         <Title text=format!("{} · Lockkeeper", words::title()) />
-        <h1 class="sr-only">{words::title()}</h1>
+        <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
         <OnBoard>
             <div class="mb-5 flex">
                 <FindBox

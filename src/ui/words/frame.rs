@@ -53,6 +53,8 @@ words! {
     not_signed_in: "you are not signed in any more", "您已不再处于登录状态";
     all_dark(group: &str): "Not one node of {group} can be asked.", "{group} 的节点一个也无法询问。";
     all_dark_since(group: &str, time: String): "Not one node of {group} can be asked since {time}.", "自 {time} 起，{group} 的节点一个也无法询问。";
+    others_dark(groups: String): "Nor can any node be asked of {groups}.", "{groups} 的节点同样一个也无法询问。";
+    because(node: &str, why: &str): "{node}: {why}", "{node}：{why}";
     shown_as_they_were(ago: String): "Its locks are shown as they were {ago}.", "这里显示的是它的锁在{ago}的样子。";
     not_seen_yet: "Its locks have not been seen yet.", "还没有看到过它的锁。";
     cannot_be_told: "What happened to them since cannot be told; they may still be held.", "此后发生了什么无从得知；它们可能仍被持有。";
@@ -97,11 +99,43 @@ words! {
     try_again: "Try again", "重试";
 }
 
+/// Names, so many of them at most: `orders, jobs and 7 more`.
+pub fn listed(names: &[String], most: usize) -> String {
+    let (named, more) = (names.iter().take(most), names.len().saturating_sub(most));
+    let named: Vec<&str> = named.map(String::as_str).collect();
+    match (language(), more) {
+        (Language::English, 0) => named.join(", "),
+        (Language::English, _) => format!("{} and {more} more", named.join(", ")),
+        (Language::Chinese, 0) => named.join("、"),
+        (Language::Chinese, _) => format!("{} 等 {} 个组", named.join("、"), names.len()),
+    }
+}
+
+/// Several halves of a sentence as one.
+pub fn one_after_the_other(halves: &[String]) -> String {
+    match language() {
+        Language::English => format!("{}.", halves.join("; ")),
+        Language::Chinese => format!("{}。", halves.join("；")),
+    }
+}
+
 /// What a notification says.
 pub fn need_attention(many: u32) -> String {
     match (language(), many) {
         (Language::English, 1) => "1 lock needs attention".to_owned(),
         (Language::English, _) => format!("{many} locks need attention"),
         (Language::Chinese, _) => format!("{many} 把锁需要关注"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_the_first_are_told_and_how_many_there_are_beside_them() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(listed(&names, 3), "a, b, c");
+        assert_eq!(listed(&names, 1), "a and 2 more");
     }
 }

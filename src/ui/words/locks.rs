@@ -45,7 +45,6 @@ words! {
     filters: "Filters", "筛选";
     search_label: "Search locks, owners, fingerprints", "搜索锁、持有者、指纹";
     search_hint: "verdict:held  owner:web-3  held>10m  lock:invoice:*", "例如 verdict:held  owner:web-3  held>10m  lock:invoice:*";
-    plain_hint: "Lock, owner or fingerprint", "锁、持有者或指纹";
     search: "Search", "搜索";
     all_groups: "All groups", "所有组";
     take_off: "take this filter off", "去掉此筛选";

@@ -7,6 +7,7 @@ use super::{Language, language};
 
 words! {
     title: "Nodes", "节点";
+    heading: "How the nodes are", "节点状况";
     find: "Find a group or node", "查找组或节点";
     find_hint: "Name, address or state, such as down", "名称、地址或状态，例如 down";
     find_it: "Find", "查找";

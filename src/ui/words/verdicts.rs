@@ -1,8 +1,8 @@
 //! Verdicts, flags, endings, outcomes and the other small words of the domain, as people read them. The API keeps its slugs.
 
 use crate::domain::{
-    ActEnd, ActKind, Ending, Environment, Evidence, FeedLevel, Flag, HowEnded, NodeState, Role,
-    Source, Verdict,
+    ActEnd, ActKind, Ending, Environment, Evidence, FeedLevel, Flag, NodeState, Role, Source,
+    Verdict,
 };
 
 use super::{Language, language};
@@ -48,8 +48,6 @@ words! {
     in_progress: "in progress", "进行中";
     released: "released", "已释放";
     expired: "expired", "已过期";
-    forced: "forced", "被强制释放";
-    taken_over: "taken over", "被取代";
     gone_unseen: "gone unseen", "不知何时消失";
 }
 
@@ -181,17 +179,6 @@ pub fn ending(ending: Ending) -> &'static str {
         Ending::Released => released(),
         Ending::Expired => expired(),
         Ending::Unknown => gone_unseen(),
-    }
-}
-
-/// How a hold ended.
-pub fn how_ended(how: HowEnded) -> &'static str {
-    match how {
-        HowEnded::Released => released(),
-        HowEnded::Expired => expired(),
-        HowEnded::Forced => forced(),
-        HowEnded::TakenOver => taken_over(),
-        HowEnded::Unknown => gone_unseen(),
     }
 }
 

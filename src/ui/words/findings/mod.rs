@@ -11,7 +11,6 @@ use super::{Language, language};
 
 words! {
     doctor: "Fit for locking?", "适合用来加锁吗？";
-    doctor_region: "Doctor", "体检";
     of_group(group: &str): "Findings in {group}", "{group} 的体检结果";
     what_helps: "What helps: ", "怎么办：";
     why: "Why it matters for locks: ", "对锁的影响：";
