@@ -5,17 +5,17 @@
 )]
 
 use leptos::prelude::*;
-use leptos::server_fn::codec::{Json, JsonEncoding};
+use leptos::server_fn::codec::Json;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 
 use crate::domain::{
     Fault, Fingerprint, Format, LockId, LockKey, Mine, MonitorSample, Picked, Released, SeenHold,
 };
 
-use super::wire::Told;
+use super::wire::{Answer, Told, Wire};
 
 impl FromServerFnError for Fault {
-    type Encoder = JsonEncoding;
+    type Encoder = Wire;
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         match error {
@@ -36,7 +36,7 @@ impl FromServerFnError for Fault {
 
 /// Who the page is shown to and what it shows of the board ([`Painted`](crate::domain::Painted)), with the place in the stream of changes. The
 /// page is the address that is being painted, or this one.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn board(page: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let asked = use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
@@ -49,7 +49,7 @@ pub async fn board(page: String) -> Result<Told, Fault> {
 }
 
 /// One [`Lock`](crate::domain::Lock) as its nodes show it right now. The name is percent-encoded.
-#[server(name = AskForLock, input = Json)]
+#[server(name = AskForLock, input = Json, output = Answer)]
 pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
@@ -60,7 +60,7 @@ pub async fn lock(group: String, key: String) -> Result<Told, Fault> {
 }
 
 /// The first locks that a text finds in names, owners and fingerprints: a list of [`Found`](crate::domain::Found).
-#[server(name = FindLocks, input = Json)]
+#[server(name = FindLocks, input = Json, output = Answer)]
 pub async fn find(text: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let text: String = text.chars().take(200).collect();
@@ -74,7 +74,7 @@ pub async fn find(text: String) -> Result<Told, Fault> {
 }
 
 /// The [`History`](crate::domain::History) of one lock: nothing is asked of the nodes. The name is percent-encoded.
-#[server(name = AskForHistory, input = Json)]
+#[server(name = AskForHistory, input = Json, output = Answer)]
 pub async fn history(group: String, key: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
@@ -86,7 +86,7 @@ pub async fn history(group: String, key: String) -> Result<Told, Fault> {
 
 /// One lock as its nodes have it right now, tokens masked: a list of [`RawNode`](crate::domain::raw::RawNode). The name is
 /// percent-encoded.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn raw(group: String, key: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let key = LockKey::decode(&key).ok_or_else(|| Fault::BadRequest {
@@ -97,14 +97,14 @@ pub async fn raw(group: String, key: String) -> Result<Told, Fault> {
 }
 
 /// Who waits for whom, in all groups: [`Waits`](crate::domain::Waits).
-#[server(name = AskForWaits, input = Json)]
+#[server(name = AskForWaits, input = Json, output = Answer)]
 pub async fn waits() -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     Told::of(&state.operations.waits(&actor, None).await?)
 }
 
 /// Who did what to which lock: a part of the audit ([`AuditPage`](crate::domain::AuditPage)), as the query of its page says.
-#[server(name = AskForAudit, input = Json)]
+#[server(name = AskForAudit, input = Json, output = Answer)]
 pub async fn audit(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let super::audit_query::AuditQuery { filter, cursor } =
@@ -114,14 +114,14 @@ pub async fn audit(search: String) -> Result<Told, Fault> {
 }
 
 /// What is known of the chain of the audit: [`ChainCheck`](crate::domain::ChainCheck).
-#[server(name = AskForChain, input = Json)]
+#[server(name = AskForChain, input = Json, output = Answer)]
 pub async fn audit_chain() -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     Told::of(&state.operations.chain_check(&actor).await?)
 }
 
 /// Who holds what, in all groups: [`Owners`](crate::domain::Owners), as the query of its page says.
-#[server(name = AskForOwners, input = Json)]
+#[server(name = AskForOwners, input = Json, output = Answer)]
 pub async fn owners(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let asked = super::owners_query::parse(&search);
@@ -130,7 +130,7 @@ pub async fn owners(search: String) -> Result<Told, Fault> {
 
 /// How the nodes were that their page shows, and what the doctor says of their groups in the language of that page:
 /// [`NodesTold`](crate::domain::NodesTold), as the query of the page says.
-#[server(name = AskAboutNodes, input = Json)]
+#[server(name = AskAboutNodes, input = Json, output = Answer)]
 pub async fn nodes(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let query = super::nodes_query::NodesQuery::parse(&search);
@@ -142,7 +142,7 @@ pub async fn nodes(search: String) -> Result<Told, Fault> {
 }
 
 /// Acquires a lock for the person at this console; the token stays on the server.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn acquire(
     group: String,
     key: LockKey,
@@ -166,35 +166,35 @@ pub async fn acquire(
 }
 
 /// The locks acquired from this console: a list of [`Mine`].
-#[server(name = ListMine, input = Json)]
+#[server(name = ListMine, input = Json, output = Answer)]
 pub async fn mine() -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     Told::of(&state.operations.mine(&actor))
 }
 
 /// Renews a lock acquired here.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn extend_mine(id: LockId, ttl_ms: u64) -> Result<Mine, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     state.operations.extend_mine(&actor, &id, ttl_ms).await
 }
 
 /// Releases a lock acquired here.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn release_mine(id: LockId) -> Result<Released, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     state.operations.release_mine(&actor, &id).await
 }
 
 /// Hands out the token of a lock acquired here, once.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn take_token(id: LockId) -> Result<String, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     state.operations.take_token(&actor, &id).await
 }
 
 /// Releases somebody else's lock, if its owner is still the one that was seen.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn force_release(
     id: LockId,
     fingerprint: Fingerprint,
@@ -213,7 +213,7 @@ pub async fn force_release(
 }
 
 /// The first holds of a list that whoever asks may release in one go, as the query of its page says: a list of [`Picked`].
-#[server(name = PickAll, input = Json)]
+#[server(name = PickAll, input = Json, output = Answer)]
 pub async fn pick(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let mut view = super::query::Query::parse(&search).view(usize::MAX);
@@ -223,14 +223,14 @@ pub async fn pick(search: String) -> Result<Told, Fault> {
 
 /// What would come of releasing these locks by force: a list of [`Rehearsed`](crate::domain::Rehearsed), in their order.
 /// Nothing is touched on any node.
-#[server(input = Json)]
+#[server(input = Json, output = Answer)]
 pub async fn rehearse_releases(picked: Vec<Picked>) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     Told::of(&state.operations.rehearse_releases(&actor, picked).await?)
 }
 
 /// Records for some seconds who tries to take which lock on one node.
-#[server(name = TakeSample, input = Json)]
+#[server(name = TakeSample, input = Json, output = Answer)]
 pub async fn monitor_sample(
     group: String,
     node: String,

@@ -1,31 +1,37 @@
-//! JSON between page and server, always read from bytes.
+//! JSON between page and server.
 //!
-//! Server functions read it that way; if events and resources did it differently, everything that is read would be compiled
-//! again for them, and downloaded.
+//! Server functions, events and what a page brings along are read in one way; if some of them did it differently, everything that
+//! is read would be compiled again for them, and downloaded.
+
+mod json;
 
 use leptos::server::codee::{Decoder, Encoder};
+use leptos::server_fn::codec::Post;
+use leptos::server_fn::{Bytes, ContentType, Decodes, Encodes, Format, FormatType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Error;
 
+pub use self::json::{Wrong, read};
 use crate::domain::Fault;
 
-/// The codec of what a page brings along.
+/// The codec of what a page brings along, and of what server functions answer.
 pub struct Wire;
+
+/// How server functions answer.
+pub type Answer = Post<Wire>;
 
 /// An answer that is read where it is shown, so that loading needs to know one type only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told(String);
 
-/// Reads JSON.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    serde_json::from_slice(text.as_bytes())
-}
-
 impl Told {
     /// An answer to tell.
     pub fn of(answer: &impl Serialize) -> Result<Self, Fault> {
-        serde_json::to_string(answer).map(Self).map_err(unreadable)
+        let told = serde_json::to_string(answer).map(Self);
+        told.map_err(|error| Fault::Internal {
+            detail: format!("the answer cannot be written: {error}"),
+        })
     }
 
     /// The answer that was told.
@@ -34,7 +40,7 @@ impl Told {
     }
 }
 
-fn unreadable(error: Error) -> Fault {
+fn unreadable(error: Wrong) -> Fault {
     Fault::Unanswered {
         detail: format!("the answer cannot be read: {error}"),
     }
@@ -50,11 +56,35 @@ impl<T: Serialize> Encoder<T> for Wire {
 }
 
 impl<T: DeserializeOwned> Decoder<T> for Wire {
-    type Error = Error;
+    type Error = Wrong;
     type Encoded = str;
 
-    fn decode(text: &str) -> Result<T, Error> {
+    fn decode(text: &str) -> Result<T, Wrong> {
         read(text)
+    }
+}
+
+impl ContentType for Wire {
+    const CONTENT_TYPE: &'static str = "application/json";
+}
+
+impl FormatType for Wire {
+    const FORMAT_TYPE: Format = Format::Text;
+}
+
+impl<T: Serialize> Encodes<T> for Wire {
+    type Error = Error;
+
+    fn encode(answer: &T) -> Result<Bytes, Error> {
+        serde_json::to_vec(answer).map(Bytes::from)
+    }
+}
+
+impl<T: DeserializeOwned> Decodes<T> for Wire {
+    type Error = Wrong;
+
+    fn decode(answer: Bytes) -> Result<T, Wrong> {
+        read(std::str::from_utf8(&answer).unwrap_or_default())
     }
 }
 
