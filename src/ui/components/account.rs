@@ -32,7 +32,7 @@ fn OfMe(show: fn(Me) -> AnyView) -> impl IntoView {
             }
         })
     };
-    view! { <Transition fallback=|| ()>{shown}</Transition> }
+    view! { <Transition fallback=|| ()>{move || shown()}</Transition> }
 }
 
 fn account(me: Me) -> AnyView {

@@ -121,9 +121,9 @@ pub fn NotifySwitch() -> impl IntoView {
     };
     view! {
         <div class="needs-script flex flex-col gap-1">
-            <Button on_press=press>{words}</Button>
+            <Button on_press=press>{move || words()}</Button>
             <span class="text-xs text-muted" role="status">
-                {said}
+                {move || said.get()}
             </span>
         </div>
     }

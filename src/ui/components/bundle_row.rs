@@ -83,7 +83,7 @@ pub fn BundleRow(
         .into_any()
     };
     view! {
-        <tr role="row" class="bundle-row border-line not-first:border-t" class=("is-gone", move || count.get() == 0) aria-rowindex=index>
+        <tr role="row" class="bundle-row border-line not-first:border-t" class=("is-gone", move || count.get() == 0) aria-rowindex=move || index.get()>
             <td role="cell" class=CELL>
                 <Link href=href title=words::open(&title) class="bundle-link rounded font-semibold underline-offset-2 hover:underline">
                     <bdi class=look title=title>{shown}</bdi>
@@ -93,7 +93,7 @@ pub fn BundleRow(
                 {move || locks::counted(usize::try_from(count.get()).unwrap_or(usize::MAX))}
             </td>
             <td role="cell" class=CELL data-label=words::attention()>
-                {attention}
+                {move || attention()}
             </td>
             <td role="cell" class=CELL data-label=words::verdicts()>
                 <span class="inline-flex flex-wrap gap-x-3">
@@ -105,10 +105,10 @@ pub fn BundleRow(
                 </span>
             </td>
             <td role="cell" class=format!("{CELL} whitespace-nowrap") data-label=words::oldest()>
-                {held}
+                {move || held()}
             </td>
             <td role="cell" class=format!("{CELL} min-w-0") data-label=words::first()>
-                {first}
+                {move || first()}
             </td>
         </tr>
     }

@@ -102,7 +102,7 @@ pub fn BundleTable(
     };
     view! {
         <TableBar query counted waiting holding />
-        <div class="rounded-xl border border-line bg-surface shadow-lift">{table}</div>
+        <div class="rounded-xl border border-line bg-surface shadow-lift">{move || table()}</div>
         <Pager query page />
     }
 }

@@ -29,5 +29,5 @@ pub fn ConfigTrouble() -> impl IntoView {
             }
         })
     };
-    view! { <Transition fallback=|| ()>{shown}</Transition> }
+    view! { <Transition fallback=|| ()>{move || shown()}</Transition> }
 }

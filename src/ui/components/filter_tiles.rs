@@ -91,7 +91,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
             stays=true
             class="flex shrink-0 flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
         >
-            <span class=move || format!("text-lg font-semibold {}", colour())>{count}</span>
+            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
             <span class="text-xs text-muted">{words::only(filter)}</span>
         </Link>
     }

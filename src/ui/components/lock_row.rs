@@ -172,7 +172,7 @@ pub fn LockRow(
             </td>
             {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
             <td role="cell" class="cell-owner truncate">
-                {owners}
+                {move || owners()}
             </td>
             <td role="cell" class="cell-lease">
                 <LeaseBar run gone=is_gone />
@@ -212,6 +212,6 @@ fn CopyName(key: LockKey) -> impl IntoView {
         >
             <Icon sign=Sign::Copy />
         </button>
-        <span role="status" class="shrink-0 text-xs text-muted">{said}</span>
+        <span role="status" class="shrink-0 text-xs text-muted">{move || said.get()}</span>
     }
 }

@@ -163,7 +163,7 @@ pub fn LockTable(
                     aria-label=words::locks()
                     aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
                     class="lock-table"
-                    class=("is-stale", blind)
+                    class=("is-stale", move || blind.get())
                     on:pointermove=move |event| holding.point(&event)
                     on:pointerleave=move |_| holding.leave()
                     on:focusin=move |_| holding.focus(true)

@@ -83,7 +83,7 @@ pub fn NodeStrips(
     };
     view! {
         <div class="flex flex-col gap-1">
-            {others}
+            {move || others()}
             {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }.into_any()).collect_view()}
         </div>
     }

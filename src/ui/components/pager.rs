@@ -55,7 +55,7 @@ pub fn Pager(
             .into_any()
         })
     };
-    view! { {shown} }
+    view! { {move || shown()} }
 }
 
 #[cfg(test)]

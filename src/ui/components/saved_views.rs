@@ -56,7 +56,7 @@ pub fn SavedViews(
                 {words::views()}
             </summary>
             <div class="absolute start-0 top-full z-20 mt-1 flex w-72 flex-col gap-2 rounded-md border border-line-strong bg-surface p-2 text-ink shadow-high">
-                {inside}
+                {move || inside()}
             </div>
         </details>
     }

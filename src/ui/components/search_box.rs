@@ -146,7 +146,7 @@ pub fn SearchBox(
             class="absolute inset-x-0 top-full z-20 mt-1 max-h-72 overflow-y-auto rounded-md border border-line-strong bg-surface p-1 shadow-high"
             hidden=move || !is_open.get()
         >
-            {offers}
+            {move || offers()}
         </ul>
         <p id="search-wrong" role="status" class="text-xs font-medium text-alarm">
             {move || wrong.get()}

@@ -175,7 +175,7 @@ pub fn SelectBox(
         view! { <input type="checkbox" class=BOX aria-label=name title=title aria-disabled=is_disabled prop:checked=is_picked on:click=press /> }
             .into_any()
     };
-    view! { {tick} }.into_any()
+    view! { {move || tick()} }.into_any()
 }
 
 /// The box that picks every lock that is shown.

@@ -33,7 +33,7 @@ pub fn TableBar(
     let times = Times::expect();
     view! {
         <div class="-my-2 flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1 text-muted">
-            <p>{counted}</p>
+            <p>{move || counted.get()}</p>
             <button
                 type="button"
                 class="needs-script inline-flex h-7 items-center gap-1.5 rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"

@@ -39,7 +39,7 @@ pub fn CopyButton(
                 {label}
             </Button>
             <span role="status" class="text-xs text-muted">
-                {said}
+                {move || said.get()}
             </span>
         </span>
     }

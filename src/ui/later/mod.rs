@@ -115,7 +115,7 @@ pub fn later(ask: impl Fn() -> Part + 'static) -> AnyView {
         Stand::There => drawn.try_update_value(Option::take).flatten().into_any(),
     }
     };
-    view! { {shown} }.into_any()
+    view! { {move || shown()} }.into_any()
 }
 
 /// Gives the focus to what would have had it if it had been there when its dialog opened.

@@ -100,7 +100,7 @@ pub fn FetchingPage() -> impl IntoView {
             .get()
             .then(|| view! { <p class="mb-4 text-muted">{frame::fetching()}</p> }.into_any())
     };
-    view! { <div aria-live="polite">{told}</div> }
+    view! { <div aria-live="polite">{move || told()}</div> }
 }
 
 async fn page(file: &'static str, mut asked: Part) -> AnyView {

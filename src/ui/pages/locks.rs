@@ -52,7 +52,7 @@ pub fn LocksPage() -> impl IntoView {
                         {words::acquire()}
                     </Button>
                 </div>
-                {table}
+                {move || table()}
                 <BulkBar query />
             </div>
         </OnBoard>

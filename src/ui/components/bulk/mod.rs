@@ -43,7 +43,7 @@ pub fn BulkBar(
             .get()
             .then(|| later(move || Box::pin(bar(selection, query))))
     };
-    view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{shown}</div> }.into_any()
+    view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{move || shown()}</div> }.into_any()
 }
 
 part! { dialogs: fn bar(selection: Selection, query: Memo<Query>) -> view! { <Bar selection query /> } }
@@ -133,7 +133,7 @@ fn Bar(selection: Selection, query: Memo<Query>) -> impl IntoView {
         }.into_any())
     };
     view! {
-        {shown}
+        {move || shown()}
         <Dialog open labelled_by="bulk-title" children=content />
     }
 }
