@@ -51,11 +51,11 @@ bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS
 
 measure-ui: ## Measure the first page's weight and the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=, ARGS=weight)
 	@scripts/setup.sh test
-	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
+	@$(ENV) && PATH="$$repo/scripts/lighten:$$PATH" cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
 
 test-release: ## Build for release and try that in the browser: pages in parts, and the weight of the first one
 	@scripts/setup.sh test
-	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_RELEASE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
+	@$(ENV) && PATH="$$repo/scripts/lighten:$$PATH" cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_RELEASE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
 
 release: ## Build the one executable that is shipped and its archive, and show what a browser downloads first
 	@scripts/release.sh
