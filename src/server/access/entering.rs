@@ -7,15 +7,37 @@ use axum::http::{HeaderMap, HeaderValue};
 
 use super::Access;
 use super::actor::Via;
+use super::comers::Way;
 use super::cookie::{self, Which};
 use super::oidc::claims::shown;
 use super::sessions::Loaded;
 use crate::domain::{ActKind, Fault};
 use crate::server::audit::{Asked, By, End};
+use crate::server::config::access::UserConfig;
+
+/// The longest password that is looked at, in bytes.
+const LONGEST_PASSWORD: usize = 1024;
 
 impl Access {
     /// Signs somebody in; answers the cookie for their browser. A session that it had is over.
     pub async fn sign_in(
+        &self,
+        name: &str,
+        password: String,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Result<HeaderValue, Fault> {
+        let end = if password.len() > LONGEST_PASSWORD || name.len() > UserConfig::LONGEST_NAME {
+            Err(Fault::SignInRequired { why: String::new() })
+        } else {
+            self.check_and_let_in(name, password, headers, address)
+                .await
+        };
+        self.comers.came(Way::Password, &end);
+        end
+    }
+
+    async fn check_and_let_in(
         &self,
         name: &str,
         password: String,

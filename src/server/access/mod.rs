@@ -2,6 +2,7 @@
 
 mod actor;
 mod attempts;
+mod comers;
 mod cookie;
 mod entering;
 pub mod forwarded;
@@ -27,6 +28,7 @@ pub use forwarded::Origin;
 pub use request_id::RequestId;
 
 use self::attempts::Attempts;
+use self::comers::{Comers, Way};
 use self::cookie::Which;
 use self::forwarded::Proxies;
 use self::oidc::{Oidc, Pendings};
@@ -39,6 +41,7 @@ use super::audit::Audit;
 use super::clock::Clock;
 use super::config::AccessConfig;
 use super::shared::Shared;
+use super::telemetry::Page;
 use crate::domain::role::Role;
 use crate::domain::{Came, Fault, Me};
 
@@ -56,6 +59,7 @@ pub struct Access {
     pendings: Pendings,
     attempts: Attempts,
     passwords: Passwords,
+    comers: Comers,
 }
 
 /// Whom the configuration names.
@@ -106,6 +110,7 @@ impl Access {
             sessions: Sessions::new(config.sessions, shared),
             pendings: Pendings::new(shared),
             attempts: Attempts::new(shared),
+            comers: Comers::default(),
         }
     }
 
@@ -176,12 +181,18 @@ impl Access {
         if let Some(given) = headers.get(header::AUTHORIZATION) {
             let token = bearer(given).ok_or_else(|| Fault::SignInRequired {
                 why: "the `Authorization` header is not `Bearer` and an API token".to_owned(),
-            })?;
-            let who = known.tokens.admit(token, self.clock.now())?;
+            });
+            let admitted = token.and_then(|token| {
+                let who = known.tokens.admit(token, self.clock.now())?;
+                Ok((who, token))
+            });
+            self.comers.came(Way::Token, &admitted);
+            let (who, token) = admitted?;
             let secret = SecretDigest::of(&format!("seal {token}"));
             return Ok(Actor::new(who).having(secret).calling_from(address));
         }
         if let Some(who) = known.people.vouched_for(headers, origin.peer) {
+            self.comers.came(Way::Proxy, &who);
             return Ok(Actor::new(who?).calling_from(address));
         }
         let Some(secret) = cookie::read(Which::Session, headers, self.is_https(headers)) else {
@@ -234,6 +245,11 @@ impl Access {
             Via::CommandLine | Via::Local => return true,
         };
         who.is_some_and(|who| who.rights == *actor.rights())
+    }
+
+    /// Who came, and what came of it, for Prometheus.
+    pub fn write(&self, page: &mut Page) {
+        self.comers.write(page);
     }
 
     /// Who a page is shown to.

@@ -23,6 +23,7 @@ pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoRe
     };
     let mut page = state.operations.telemetry().page(&now);
     state.operations.webhooks().write(&mut page);
+    state.access.write(&mut page);
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], page.text())
 }
 

@@ -1,6 +1,7 @@
 //! Who may come in and do what: people, programs and proxies at a console's real door.
 
 mod bad_credentials;
+mod counted;
 mod matrix;
 mod proxies;
 mod rebinding;

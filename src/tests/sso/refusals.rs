@@ -57,6 +57,11 @@ async fn whoever_has_no_role_is_told_so() {
         page.contains("no role in this console is given to you"),
         "{page}"
     );
+    let mut alice = sso.visitor();
+    alice.sign_in("alice").await;
+    let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"refused\"} 1\n";
+    let page = alice.get("/metrics").await.text;
+    assert!(page.contains(counted), "{page}");
     let audited = sso.audited();
     let line = audited
         .iter()

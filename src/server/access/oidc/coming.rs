@@ -105,6 +105,7 @@ impl Access {
     ) -> Back {
         let mut next = String::new();
         let ended = self.let_in(told, headers, address, &mut next).await;
+        self.comers.came_back(&ended);
         if let Err(refusal) = &ended {
             self.note_refusal(refusal, address);
         }
