@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::access::RequestId;
-use super::api::limits::no_room;
+use super::api::limits::{Client, no_room, no_room_for};
+use super::api::places::Crowd;
 use super::config::LimitsConfig;
 use super::telemetry::traces;
 
@@ -43,11 +44,12 @@ const REFUSED_AT_A_TIME: usize = 64;
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves HTTP on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
-/// all connections off.
+/// all connections off. Proxies call for many, so theirs are not counted as those of one client.
 pub async fn serve<S, B>(
     listener: TcpListener,
     service: S,
     limits: LimitsConfig,
+    is_proxy: impl Fn(IpAddr) -> bool,
     stop: CancellationToken,
 ) where
     S: Service<Request, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
@@ -56,6 +58,15 @@ pub async fn serve<S, B>(
 {
     let most = room(limits.connections);
     let no_room: Arc<[u8]> = no_room(most).into();
+    let of_one = limits.connections_per_client;
+    let crowd = Arc::new(Crowd::new(u32::MAX, of_one));
+    let enter = |address| {
+        if is_proxy(address) {
+            return Ok(None);
+        }
+        let client = Client::of(address);
+        crowd.enter(client).map(Some).map_err(|_| client)
+    };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.read_timeout)
@@ -69,18 +80,30 @@ pub async fn serve<S, B>(
             Some(_ended) = connections.join_next() => {}
             Some(_ended) = refused.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) if connections.len() < most => {
-                    connections.spawn(converse(
-                        stream,
-                        peer,
-                        service.clone(),
-                        http.clone(),
-                        stop.child_token(),
-                    ));
-                }
-                Ok((stream, _)) => {
-                    if refused.len() < REFUSED_AT_A_TIME {
-                        refused.spawn(timeout(REFUSAL, refuse(stream, Arc::clone(&no_room))));
+                Ok((stream, peer)) => {
+                    let entered = if connections.len() < most {
+                        enter(peer.ip()).map_err(|client| no_room_for(client, of_one).into())
+                    } else {
+                        Err(Arc::clone(&no_room))
+                    };
+                    match entered {
+                        Ok(seat) => {
+                            let conversation = converse(
+                                stream,
+                                peer,
+                                service.clone(),
+                                http.clone(),
+                                stop.child_token(),
+                            );
+                            connections.spawn(async move {
+                                conversation.await;
+                                drop(seat);
+                            });
+                        }
+                        Err(answer) if refused.len() < REFUSED_AT_A_TIME => {
+                            refused.spawn(timeout(REFUSAL, refuse(stream, answer)));
+                        }
+                        Err(_hung_up_on) => {}
                     }
                 }
                 Err(why) if is_the_clients(&why) => {}

@@ -141,6 +141,7 @@ pub async fn serve(
             let door = door.clone();
             async move { Ok::<_, Infallible>(door.answer(request).await) }
         });
+    let asked = state.clone();
     let service = ServiceBuilder::new()
         .layer(CatchPanicLayer::new())
         .service_fn(move |mut request: Request| {
@@ -159,7 +160,8 @@ pub async fn serve(
     let stop_there = stop.clone();
     let graceful = AbortOnDropHandle::new(acts.handle().spawn(async move {
         let listener = TcpListener::from_std(listener)?;
-        connections::serve(listener, service, limits, stop_there).await;
+        let is_proxy = move |address| asked.access.is_proxy(address);
+        connections::serve(listener, service, limits, is_proxy, stop_there).await;
         io::Result::Ok(())
     }));
     let forced = async {

@@ -1,10 +1,10 @@
 //! What is too much at once is refused clearly, and everybody else goes on being served.
 
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::LimitsConfig;
+use lockkeeper::server::config::{AccessConfig, Config, LimitsConfig};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::api::{group, lock_path};
@@ -240,4 +240,67 @@ async fn so_many_connections_may_be_open() {
         status(&raw(console.address, request).await) == 200
     })
     .await;
+}
+
+#[tokio::test]
+async fn one_client_takes_its_own_connections_and_nobody_elses_however_slowly_it_speaks() {
+    let nodes = RedisNodes::start(1).await;
+    let limits = LimitsConfig {
+        connections: 8,
+        connections_per_client: 3,
+        ..LimitsConfig::default()
+    };
+    let console = console(&nodes, limits).await;
+    let request = b"GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    // Neither says a whole head, nor hangs up.
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let mut one = TcpStream::connect(console.address).await.unwrap();
+        one.write_all(b"GET / HTTP/1.1\r\nx: ").await.unwrap();
+        slow.push(one);
+    }
+    let refused = raw(console.address, request).await;
+    assert_eq!(status(&refused), 429, "{refused}");
+    assert!(refused.contains("`connections_per_client`") && refused.contains("127.0.0.1"));
+    let other = console.person().calling_from([127, 0, 0, 2]);
+    assert_eq!(other.get("/api/v1/groups").await.status, 200);
+    drop(slow.pop());
+    eventually_is("what is given back can be taken", async || {
+        status(&raw(console.address, request).await) == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_listed_proxy_has_as_many_connections_as_its_callers_need() {
+    let nodes = RedisNodes::start(1).await;
+    let config = Config {
+        limits: LimitsConfig {
+            connections_per_client: 1,
+            ..LimitsConfig::default()
+        },
+        access: AccessConfig {
+            proxies: vec!["127.0.0.1/32".parse().unwrap()],
+            ..AccessConfig::default()
+        },
+        ..Config::of(vec![nodes.config()])
+    };
+    let console = TestConsole::start_as(config, Clock::real()).await;
+    let request = b"GET /api/v1/groups HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..5 {
+        open.push(TcpStream::connect(console.address).await.unwrap());
+    }
+    assert_eq!(status(&raw(console.address, request).await), 200);
+    // Whoever calls beside it is one client as ever.
+    let beside = async || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.3:0".parse().unwrap()).unwrap();
+        socket.connect(console.address).await.unwrap()
+    };
+    let _first = beside().await;
+    let mut second = beside().await;
+    let mut answer = String::new();
+    second.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(status(&answer), 429, "{answer}");
 }

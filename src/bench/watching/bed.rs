@@ -72,7 +72,7 @@ impl Server {
         let file = self.folder.path().join("crowded.toml");
         let port = self.port;
         let config = format!(
-            "[limits]\nconnections = {many}\nrequests = {many}\nstreams = {many}\nstreams_per_client = {many}\n\
+            "[limits]\nconnections = {many}\nconnections_per_client = {many}\nrequests = {many}\nstreams = {many}\nstreams_per_client = {many}\n\
              [[group]]\nname = \"default\"\nkind = \"standalone\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n"
         );
         std::fs::write(&file, config)?;

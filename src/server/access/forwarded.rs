@@ -41,7 +41,8 @@ impl Proxies {
         Self(listed.to_vec())
     }
 
-    fn has(&self, address: IpAddr) -> bool {
+    /// Whether this is one of them.
+    pub fn has(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 

@@ -153,6 +153,11 @@ impl Access {
         self.known().proxies.see(request);
     }
 
+    /// Whether others call through whoever calls from there: a listed proxy.
+    pub fn is_proxy(&self, address: IpAddr) -> bool {
+        self.known().proxies.has(address.to_canonical())
+    }
+
     fn known(&self) -> Arc<Known> {
         // Only ever replaced as a whole.
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))

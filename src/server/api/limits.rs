@@ -242,8 +242,21 @@ impl Limits {
 
 /// The whole answer to a connection that is one too many.
 pub fn no_room(connections: usize) -> Vec<u8> {
+    refusal(format!(
+        "the limit `connections` is reached: {connections} are open already"
+    ))
+}
+
+/// The same to a client that has as many as it may have.
+pub fn no_room_for(client: Client, connections: u32) -> Vec<u8> {
+    refusal(format!(
+        "the limit `connections_per_client` is reached: {connections} of {client} are open already"
+    ))
+}
+
+fn refusal(detail: String) -> Vec<u8> {
     let too_many = Fault::TooMany {
-        detail: format!("the limit `connections` is reached: {connections} are open already"),
+        detail,
         retry_after_ms: COME_BACK_MS,
     };
     ApiError::Fault(too_many).to_bytes()

@@ -4,7 +4,7 @@ pub mod extract;
 mod language;
 pub mod limits;
 pub mod metrics;
-mod places;
+pub mod places;
 mod problem;
 mod provider;
 pub mod short_way;

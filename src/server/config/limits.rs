@@ -16,6 +16,8 @@ use super::file::{Source, duration};
 pub struct LimitsConfig {
     /// Open connections; also never more than the system gives file descriptors for.
     pub connections: u32,
+    /// Open connections of one client; not of a listed proxy (`trusted_from`), which calls for many.
+    pub connections_per_client: u32,
     /// API requests in progress, waiting ones included.
     pub requests: u32,
     /// Requests per second of one client; no limit where it is absent.
@@ -45,6 +47,7 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
             connections: 8_192,
+            connections_per_client: 1_024,
             requests: 4_096,
             requests_per_second: None,
             waiting: 2_048,
@@ -75,6 +78,7 @@ impl LimitsConfig {
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
     connections: Option<Spanned<u32>>,
+    connections_per_client: Option<Spanned<u32>>,
     requests: Option<Spanned<u32>>,
     requests_per_second: Option<Spanned<u32>>,
     waiting: Option<Spanned<u32>>,
@@ -104,6 +108,11 @@ pub(super) fn read(source: &Source<'_>, table: &Table) -> Result<LimitsConfig, C
     let any = |name, given, default| number(name, given, default, u32::MAX);
     let limits = LimitsConfig {
         connections: any("connections", &table.connections, usual.connections)?,
+        connections_per_client: any(
+            "connections_per_client",
+            &table.connections_per_client,
+            usual.connections_per_client,
+        )?,
         requests: any("requests", &table.requests, usual.requests)?,
         requests_per_second: match &table.requests_per_second {
             Some(_) => Some(any("requests_per_second", &table.requests_per_second, 0)?),
