@@ -122,10 +122,8 @@ impl View {
         }
         ranked.sort_unstable_by(by_rank);
         Window {
-            locks: ranked
-                .into_iter()
-                .map(|(_, lock)| Arc::clone(lock))
-                .collect(),
+            // Looked through, not taken apart: a list made of what is taken apart would keep the room that all locks needed.
+            locks: ranked.iter().map(|(_, lock)| Arc::clone(lock)).collect(),
             from: u32::try_from(from).unwrap_or(u32::MAX),
             total,
             rest,

@@ -116,3 +116,9 @@ fn the_counts_are_those_of_all_states_whichever_is_shown() {
     assert_eq!(names(&window), ["lock:052"]);
     assert_eq!((window.total, window.counts.all), (1, 52));
 }
+
+#[test]
+fn a_window_takes_no_more_memory_than_what_it_shows() {
+    let window = view(Sort::Key, 5).of(&board(), None, NOW);
+    assert_eq!((window.locks.len(), window.locks.capacity()), (5, 5));
+}
