@@ -1,3 +1,5 @@
+//! What is read of JSON, compared with what `serde_json` makes of it.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
