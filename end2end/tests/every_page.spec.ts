@@ -38,6 +38,7 @@ for (const locale of ['en-GB', 'zh-CN'] as const) {
 }
 
 test('the parts of the kit, each in all its states', async ({ page, lab }) => {
+  test.skip(!!process.env.LOCKKEEPER_RELEASE, 'what is shipped does not show them');
   test.setTimeout(240_000);
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
   await open(page, console, '/kit');
