@@ -50,7 +50,7 @@ async fn the_api_answers_as_its_document_says_whatever_it_is_asked() {
         .arg("--config-file")
         .arg(programs::script("schemathesis.toml"))
         .args(["run", "--workers", "2", "--max-examples", "40"])
-        .args(["--request-timeout", "20", "--report", "junit"])
+        .args(["--request-timeout", "90", "--report", "junit"])
         .args(["--max-time", &seconds.to_string()])
         .args(["--header", &format!("Authorization: Bearer {secret}")])
         .args(seed.map(|seed| format!("--seed={seed}")))
