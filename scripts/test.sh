@@ -13,7 +13,7 @@ exec </dev/null
 results=$target/test-results
 mkdir -p "$results"
 rm -f "$results"/*
-passed=0 failed=0 unhappy=()
+passed=0 failed=0 unhappy=() alone=()
 
 count() {
     passed=$((passed + $1))
@@ -50,22 +50,62 @@ lint() {
         cargo doc --features "$features" --no-deps --document-private-items
 }
 
+# How many failed tests run once more, each with the machine to itself. What fails beside others only, on a machine too small for all
+# of them, is named at the end as such; what is broken fails again.
+again_at_most=8
+
 rust() {
-    local status=0 sums
-    step "Rust tests" rust_tests || status=1
-    sums=$(awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$results/rust.log")
-    count_runner "Rust tests" $status "$sums"
+    local status=0 failed_names=() p f p2 f2
+    step "Rust tests" rust_tests rust.log || status=1
+    read -r p f < <(rust_sums rust.log)
+    mapfile -t failed_names < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$results/rust.log" | sort -u)
+    if may_run_again "$f" ${#failed_names[@]}; then
+        status=0
+        step "the failed ones alone" rust_tests rust-alone.log -- --exact "${failed_names[@]}" --test-threads 1 || status=1
+        read -r p2 f2 < <(rust_sums rust-alone.log)
+        [ $((p2 + f2)) != "$f" ] || { p=$((p + p2)) f=$f2; }
+        [ "$status$f" != 00 ] || passed_alone "${failed_names[@]}"
+    fi
+    count_runner "Rust tests" $status "$p $f"
 }
 
-rust_tests() { cargo test --features "$features" --no-fail-fast 2>&1 | tee "$results/rust.log"; }
+# rust_tests LOG ARGUMENTS...
+rust_tests() {
+    local log=$results/$1
+    shift
+    cargo test --features "$features" --no-fail-fast "$@" 2>&1 | tee "$log"
+}
+
+rust_sums() { awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$results/$1"; }
+
+# may_run_again FAILED NAMED: few failed, and the name of each is known (a name can stand for several)
+may_run_again() { [ "$1" != 0 ] && [ "$1" -le $again_at_most ] && [ "$1" = "$2" ]; }
+
+# passed_alone NAME...: the step before is forgiven, and not in silence
+passed_alone() {
+    unset 'unhappy[-1]'
+    alone+=("$@")
+}
 
 end2end() {
-    local status=0 sums
+    local status=0 p f p2 f2
     step "browser tests" npm run --silent end2end || status=1
-    # shellcheck disable=SC2016
-    sums=$(node -p 'const { expected, unexpected, flaky } = JSON.parse(fs.readFileSync(process.argv[1])).stats;
-        `${expected} ${unexpected + flaky}`' "$results/end2end.json" 2>/dev/null) || sums="0 0"
-    count_runner "browser tests" $status "$sums"
+    read -r p f < <(browser_sums)
+    if may_run_again "$f" "$f"; then
+        status=0
+        tell_why_stories >"$results/end2end-first.txt" || true
+        step "the failed ones alone" npm run --silent end2end -- --last-failed --workers 1 || status=1
+        read -r p2 f2 < <(browser_sums)
+        [ $((p2 + f2)) != "$f" ] || { p=$((p + p2)) f=$f2; }
+        [ "$status$f" != 00 ] || passed_alone "browser stories"
+    fi
+    count_runner "browser tests" $status "$p $f"
+}
+
+# shellcheck disable=SC2016
+browser_sums() {
+    node -p 'const { expected, unexpected, flaky } = JSON.parse(fs.readFileSync(process.argv[1])).stats;
+        `${expected} ${unexpected + flaky}`' "$results/end2end.json" 2>/dev/null || echo 0 0
 }
 
 # count_runner NAME STATUS "PASSED FAILED": to run no test, or to fail without a failed test, is one failure more.
@@ -81,8 +121,13 @@ count_runner() {
 
 # Why tests failed, in few lines and at the end: whoever looks at a long log looks there first.
 tell_why() {
-    [ ! -s "$results/rust.log" ] || awk '/^---- .* stdout ----$/ { left = 16 } left-- > 0' "$results/rust.log"
-    [ ! -s "$results/end2end.json" ] || node -e '
+    [ ! -s "$results/rust.log" ] || awk '/^---- .* stdout ----$/ { left = 16 } left-- > 0' "$results"/rust*.log
+    [ ! -s "$results/end2end-first.txt" ] || cat "$results/end2end-first.txt"
+    [ ! -s "$results/end2end.json" ] || tell_why_stories
+}
+
+tell_why_stories() {
+    node -e '
         const specs = (suite) => [...(suite.specs ?? []), ...(suite.suites ?? []).flatMap(specs)];
         const { suites, errors } = JSON.parse(fs.readFileSync(process.argv[1]));
         const first = (text) => util.stripVTControlCharacters(text ?? "").split("\n").slice(0, 14).join("\n");
@@ -110,9 +155,8 @@ fi
 for part in "$@"; do "$part"; done
 
 printf '\n'
-if [ ${#unhappy[@]} != 0 ]; then
-    tell_why || true
-    printf 'failed: %s\n' "${unhappy[@]}"
-fi
+[ $((${#unhappy[@]} + ${#alone[@]})) = 0 ] || tell_why || true
+[ ${#alone[@]} = 0 ] || printf 'passed only when run alone: %s\n' "${alone[@]}"
+[ ${#unhappy[@]} = 0 ] || printf 'failed: %s\n' "${unhappy[@]}"
 printf '%d passed, %d failed\n' $passed $failed | tee "$results/counts"
 [ $failed = 0 ]
