@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod formats;
 mod gate;
 mod headers;
+pub mod https;
 pub mod index;
 pub mod locking;
 pub mod nodes;

@@ -1,6 +1,7 @@
 //! The configuration file: TOML in, [`Config`] out, every mistake with its line and column.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
+use crate::server::https::Roots;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -302,6 +304,17 @@ pub(super) fn duration(
             "this is not a span of time; write \"500ms\", \"30s\" or \"1h 30m\"",
         )),
     }
+}
+
+/// The certificates of a `ca_file`, where there is one.
+pub(super) fn roots(
+    source: &Source<'_>,
+    file: Option<&Spanned<PathBuf>>,
+) -> Result<Option<Roots>, ConfigError> {
+    let read = |file: &Spanned<PathBuf>| {
+        Roots::read(file.get_ref()).map_err(|why| source.error(file, &why))
+    };
+    file.map(read).transpose()
 }
 
 #[cfg(test)]

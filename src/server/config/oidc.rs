@@ -6,16 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{duration, expand};
+use super::file::{duration, expand, roots};
 use super::sign_in::Around;
 use crate::domain::Rights;
 use crate::domain::role::Role;
+use crate::server::https::Roots;
 use crate::sso;
 
 /// The claims in which a provider usually says what somebody is called, the best first; `sub` it always says.
@@ -52,7 +51,7 @@ pub struct ProviderConfig {
     /// What is asked for.
     pub scopes: Vec<String>,
     /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
-    pub roots: Option<Vec<CertificateDer<'static>>>,
+    pub roots: Option<Roots>,
     /// How long one request to it may take.
     pub timeout: Duration,
 }
@@ -152,11 +151,7 @@ impl Around<'_> {
                 client_id: self.word(&table.client_id)?,
                 client_secret: self.client_secret(table)?,
                 scopes: self.scopes(table)?,
-                roots: table
-                    .ca_file
-                    .as_ref()
-                    .map(|path| self.roots(path))
-                    .transpose()?,
+                roots: roots(self.source, table.ca_file.as_ref())?,
                 timeout: duration(self.source, table.timeout.as_ref(), Duration::from_secs(10))?,
                 console_url,
                 issuer,
@@ -275,18 +270,5 @@ impl Around<'_> {
             return Err(self.source.error(text, why));
         }
         Ok(word.clone())
-    }
-
-    fn roots(&self, path: &Spanned<PathBuf>) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-        let wrong = |why: &dyn fmt::Display| {
-            let why = format!("the certificates cannot be read: {why}");
-            self.source.error(path, &why)
-        };
-        let read = CertificateDer::pem_file_iter(path.get_ref()).map_err(|why| wrong(&why))?;
-        let roots: Vec<_> = read.collect::<Result<_, _>>().map_err(|why| wrong(&why))?;
-        if roots.is_empty() {
-            return Err(wrong(&"there is none in the file"));
-        }
-        Ok(roots)
     }
 }

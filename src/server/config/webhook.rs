@@ -8,15 +8,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use http::Uri;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{Source, check_name, duration, expand};
+use super::file::{Source, check_name, duration, expand, roots};
 use crate::domain::{ActKind, Flag};
+use crate::server::https::Roots;
 
 /// Somebody who is told of flags and acts.
 #[derive(Clone, Debug)]
@@ -28,7 +26,7 @@ pub struct WebhookConfig {
     /// What each event is signed with.
     pub secret: WebhookSecret,
     /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
-    pub roots: Option<RootCertStore>,
+    pub roots: Option<Roots>,
     /// The groups; all where it is absent.
     pub groups: Option<Vec<String>>,
     /// The flags that it is told of.
@@ -223,11 +221,7 @@ fn read_one(
     }
     let span = |text: &Option<Spanned<String>>, default| duration(source, text.as_ref(), default);
     Ok(WebhookConfig {
-        roots: table
-            .ca_file
-            .as_ref()
-            .map(|path| read_roots(source, path))
-            .transpose()?,
+        roots: roots(source, table.ca_file.as_ref())?,
         groups: table.groups.as_ref().map(|names| {
             let names = names.iter().map(|name| name.get_ref().clone());
             names.collect()
@@ -253,21 +247,6 @@ fn read_one(
         give_up_after: span(&table.give_up_after, usual.give_up_after)?,
         ..usual
     })
-}
-
-fn read_roots(source: &Source<'_>, path: &Spanned<PathBuf>) -> Result<RootCertStore, ConfigError> {
-    let wrong = |why: &dyn fmt::Display| {
-        source.error(path, &format!("the certificates cannot be read: {why}"))
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path.get_ref()).map_err(|why| wrong(&why))? {
-        let certificate = certificate.map_err(|why| wrong(&why))?;
-        roots.add(certificate).map_err(|why| wrong(&why))?;
-    }
-    if roots.is_empty() {
-        return Err(wrong(&"there is none in the file"));
-    }
-    Ok(roots)
 }
 
 /// What else the audit knows is not told.

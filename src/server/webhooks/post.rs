@@ -4,21 +4,17 @@ use std::time::Duration;
 
 use http::{Request, StatusCode, header};
 use http_body_util::Full;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use rustls::ClientConfig;
 use tokio::time::timeout;
 
 use super::Event;
 use super::sign::signature;
 use crate::domain::Timestamp;
 use crate::server::config::WebhookConfig;
+use crate::server::https::{self, HttpsClient, USER_AGENT, in_words};
 
 /// Who posts to one webhook.
 pub(super) struct Post {
-    client: Client<HttpsConnector<HttpConnector>, Full<hyper::body::Bytes>>,
+    client: HttpsClient,
     timeout: Duration,
 }
 
@@ -33,17 +29,8 @@ pub(super) enum NotTaken {
 
 impl Post {
     pub(super) fn new(config: &WebhookConfig) -> Self {
-        let builder = HttpsConnectorBuilder::new();
-        let builder = match &config.roots {
-            Some(roots) => {
-                let tls = ClientConfig::builder().with_root_certificates(roots.clone());
-                builder.with_tls_config(tls.with_no_client_auth())
-            }
-            None => builder.with_webpki_roots(),
-        };
-        let connector = builder.https_or_http().enable_http1().build();
         Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: https::client(config.roots.as_ref()),
             timeout: config.timeout,
         }
     }
@@ -58,10 +45,7 @@ impl Post {
         let second = now.millis().div_euclid(1_000);
         let request = Request::post(config.url.expose().clone())
             .header(header::CONTENT_TYPE, "application/json")
-            .header(
-                header::USER_AGENT,
-                concat!("lockkeeper/", env!("CARGO_PKG_VERSION")),
-            )
+            .header(header::USER_AGENT, USER_AGENT)
             .header("webhook-id", event.id())
             .header("webhook-timestamp", second)
             .header(
@@ -85,15 +69,4 @@ impl Post {
             other => Err(NotTaken::Now(format!("answered {other}"))),
         }
     }
-}
-
-/// What went wrong, with what made it go wrong. The address is not in it.
-fn in_words(why: &dyn std::error::Error) -> String {
-    let mut words = why.to_string();
-    let mut source = why.source();
-    while let Some(deeper) = source {
-        words = format!("{words}: {deeper}");
-        source = deeper.source();
-    }
-    words
 }

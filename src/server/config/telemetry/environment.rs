@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use super::{OtlpConfig, Sampling, address, endpoint, roots};
+use super::{OtlpConfig, Sampling, address, endpoint};
 use crate::otel;
+use crate::server::https::Roots;
 
 /// The variables, and where to say what is odd about them.
 struct Variables<'a> {
@@ -108,7 +109,7 @@ pub(super) fn or_usual(
         }
     }
     if let Some((name, path)) = variables.about_exporter("CERTIFICATE") {
-        match roots(Path::new(&path)) {
+        match Roots::read(Path::new(&path)) {
             Ok(roots) => config.roots = Some(roots),
             Err(why) => variables.warn(&name, &why),
         }

@@ -4,18 +4,17 @@ mod environment;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{Source, duration, expand};
+use super::file::{Source, duration, expand, roots};
 use crate::otel;
+use crate::server::https::Roots;
 pub use environment::from_environment;
 
 /// Where a collector on this machine listens, as OpenTelemetry has it.
@@ -33,7 +32,7 @@ pub struct OtlpConfig {
     /// What is sent along, above all what lets the console in there.
     pub headers: OtlpHeaders,
     /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
-    pub roots: Option<Vec<CertificateDer<'static>>>,
+    pub roots: Option<Roots>,
     /// Which traces it is told of.
     pub sampling: Sampling,
     /// What the console is called there.
@@ -158,9 +157,7 @@ pub(super) fn read(
         let added = config.headers.add(name.get_ref(), &text);
         added.map_err(|why| source.error(name, &why))?;
     }
-    if let Some(path) = &table.ca_file {
-        config.roots = Some(roots(path.get_ref()).map_err(|why| source.error(path, &why))?);
-    }
+    config.roots = roots(source, table.ca_file.as_ref())?.or(config.roots);
     if let Some(ratio) = &table.sample_ratio {
         if !(0.0..=1.0).contains(ratio.get_ref()) {
             let why = "`sample_ratio` must be from 0 to 1: 0.1 tells of every tenth trace";
@@ -205,16 +202,6 @@ fn address(text: &str) -> Result<Uri, &'static str> {
         return Err(WRONG);
     }
     Ok(uri)
-}
-
-fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |why: &dyn fmt::Display| format!("the certificates cannot be read: {why}");
-    let read = CertificateDer::pem_file_iter(path).map_err(|why| wrong(&why))?;
-    let roots: Vec<_> = read.collect::<Result<_, _>>().map_err(|why| wrong(&why))?;
-    if roots.is_empty() {
-        return Err(wrong(&"there is none in the file"));
-    }
-    Ok(roots)
 }
 
 #[cfg(test)]

@@ -3,24 +3,19 @@
 use std::pin::Pin;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Bytes;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
-use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::server::config::oidc::ProviderConfig;
+use crate::server::https::{self, HttpsClient, in_words};
 
 /// The longest answer that is read, in bytes: keys of a provider are some thousands, what it says of somebody in many groups more.
 const LARGEST: usize = 512 * 1024;
 
 /// Who asks the provider.
 pub(super) struct Http {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: HttpsClient,
     timeout: std::time::Duration,
     only_https: bool,
 }
@@ -32,20 +27,8 @@ pub(super) struct Unanswered(pub String);
 
 impl Http {
     pub(super) fn new(config: &ProviderConfig) -> Self {
-        let builder = HttpsConnectorBuilder::new();
-        let builder = match &config.roots {
-            Some(certificates) => {
-                let mut roots = RootCertStore::empty();
-                // They were read as certificates; one that vouches for nobody does no harm.
-                roots.add_parsable_certificates(certificates.iter().cloned());
-                let tls = ClientConfig::builder().with_root_certificates(roots);
-                builder.with_tls_config(tls.with_no_client_auth())
-            }
-            None => builder.with_webpki_roots(),
-        };
-        let connector = builder.https_or_http().enable_http1().build();
         Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: https::client(config.roots.as_ref()),
             timeout: config.timeout,
             only_https: config.issuer.starts_with("https:"),
         }
@@ -85,15 +68,4 @@ impl<'c> AsyncHttpClient<'c> for Http {
     fn call(&'c self, request: HttpRequest) -> Self::Future {
         Box::pin(self.ask(request))
     }
-}
-
-/// What went wrong, with what made it go wrong.
-pub(super) fn in_words(why: &dyn std::error::Error) -> String {
-    let mut words = why.to_string();
-    let mut source = why.source();
-    while let Some(deeper) = source {
-        words = format!("{words}: {deeper}");
-        source = deeper.source();
-    }
-    words
 }

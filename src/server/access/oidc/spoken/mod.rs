@@ -17,11 +17,12 @@ use openidconnect::{
 };
 use tokio::sync::Mutex;
 
-use self::http::{Http, Unanswered, in_words};
+use self::http::{Http, Unanswered};
 use crate::domain::Timestamp;
 use crate::server::access::oidc::claims::found;
 use crate::server::access::oidc::{Begun, Brought, Claims, Refusal};
 use crate::server::config::oidc::ProviderConfig;
+use crate::server::https::in_words;
 
 /// Whether this can be spoken.
 pub const IS_BUILT_IN: bool = true;
@@ -58,8 +59,6 @@ type Client = CoreClient<
 impl Provider {
     /// Nothing is asked before somebody wants to know.
     pub fn new(config: &ProviderConfig) -> Option<Self> {
-        // Both TLS libraries of rustls could be meant; a second call finds it chosen.
-        let _already_chosen = rustls::crypto::ring::default_provider().install_default();
         Some(Self {
             config: config.clone(),
             http: Http::new(config),

@@ -15,9 +15,10 @@ use openidconnect::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Client, Provider, in_words};
+use super::{Client, Provider};
 use crate::domain::Timestamp;
 use crate::server::access::oidc::{Claims, Refusal};
+use crate::server::https::in_words;
 
 /// Clocks are a little apart everywhere.
 const LEEWAY: Duration = Duration::from_mins(1);

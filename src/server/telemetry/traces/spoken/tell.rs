@@ -5,10 +5,6 @@ use std::time::Duration;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
@@ -17,7 +13,6 @@ use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_sc
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData};
 use prost::Message as _;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -25,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::queue::{FAILED, REJECTED, SENT, SPANS};
 use crate::server::config::OtlpConfig;
+use crate::server::https::{self, HttpsClient, USER_AGENT, in_words};
 
 /// So many spans are told at once, as OpenTelemetry has it.
 const AT_ONCE: usize = 512;
@@ -47,7 +43,7 @@ pub struct Telling {
 
 /// Who tells the collector.
 struct Collector {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: HttpsClient,
     config: OtlpConfig,
     resource: ResourceAttributesWithSchema,
     /// Said once when it begins, and once when it ends.
@@ -69,8 +65,6 @@ impl Telling {
         provider: SdkTracerProvider,
         ended: Receiver<SpanData>,
     ) -> Self {
-        // Both TLS libraries of rustls could be meant; a second call finds it chosen.
-        let _already_chosen = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
         let collector = Collector::new(config, resource);
         tracing::info!(
@@ -96,20 +90,8 @@ impl Telling {
 
 impl Collector {
     fn new(config: &OtlpConfig, resource: &Resource) -> Self {
-        let builder = HttpsConnectorBuilder::new();
-        let builder = match &config.roots {
-            Some(certificates) => {
-                let mut roots = RootCertStore::empty();
-                // They were read as certificates; one that vouches for nobody does no harm.
-                roots.add_parsable_certificates(certificates.iter().cloned());
-                let tls = ClientConfig::builder().with_root_certificates(roots);
-                builder.with_tls_config(tls.with_no_client_auth())
-            }
-            None => builder.with_webpki_roots(),
-        };
-        let connector = builder.https_or_http().enable_http1().build();
         Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: https::client(config.roots.as_ref()),
             config: config.clone(),
             resource: resource.into(),
             is_out_of_reach: false,
@@ -191,10 +173,7 @@ impl Collector {
     async fn post(&self, body: Bytes) -> Result<u64, NotTaken> {
         let mut request = Request::post(self.config.endpoint.clone())
             .header(header::CONTENT_TYPE, "application/x-protobuf")
-            .header(
-                header::USER_AGENT,
-                concat!("lockkeeper/", env!("CARGO_PKG_VERSION")),
-            )
+            .header(header::USER_AGENT, USER_AGENT)
             .body(Full::new(body))
             .expect("all headers are plain");
         for (name, value) in self.config.headers.expose() {
@@ -239,15 +218,4 @@ fn rejected(answer: Bytes) -> u64 {
     rejected.map_or(0, |partly| {
         u64::try_from(partly.rejected_spans).unwrap_or(0)
     })
-}
-
-/// What went wrong, with what made it go wrong.
-fn in_words(why: &dyn std::error::Error) -> String {
-    let mut words = why.to_string();
-    let mut source = why.source();
-    while let Some(deeper) = source {
-        words = format!("{words}: {deeper}");
-        source = deeper.source();
-    }
-    words
 }
