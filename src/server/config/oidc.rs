@@ -58,7 +58,12 @@ pub struct ProviderConfig {
 
 /// A secret that is not shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ClientSecret(String);
+pub enum ClientSecret {
+    /// It stands in the configuration, or in the environment.
+    Given(String),
+    /// It stands in a file, and may be another by now.
+    InFile(PathBuf),
+}
 
 /// What somebody may do of whom the provider says this.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,9 +77,23 @@ pub struct GrantConfig {
 }
 
 impl ClientSecret {
-    /// The secret, for the provider.
-    pub fn expose(&self) -> &str {
-        &self.0
+    /// The secret as it is now, for the provider: a file is read each time, so that another secret holds without a restart.
+    ///
+    /// The error says what is wrong with it, never what it is.
+    pub fn read(&self) -> Result<String, String> {
+        let secret = match self {
+            Self::Given(secret) => secret.clone(),
+            Self::InFile(path) => {
+                let read = std::fs::read_to_string(path);
+                let read =
+                    read.map_err(|why| format!("the secret's file cannot be read: {why}"))?;
+                read.trim_end_matches(['\r', '\n']).to_owned()
+            }
+        };
+        if secret.is_empty() {
+            return Err("its secret is empty; a client that has none has neither `client_secret` nor `client_secret_file`".to_owned());
+        }
+        Ok(secret)
     }
 }
 
@@ -195,28 +214,24 @@ impl Around<'_> {
     }
 
     fn client_secret(&self, table: &OidcTable) -> Result<Option<ClientSecret>, ConfigError> {
-        let secret = match (&table.client_secret, &table.client_secret_file) {
+        let (secret, place) = match (&table.client_secret, &table.client_secret_file) {
             (None, None) => return Ok(None),
-            (Some(secret), None) => expand(secret.get_ref(), self.environment)
-                .map_err(|why| self.source.error(secret, &why))?,
-            (None, Some(path)) => {
-                let read = std::fs::read_to_string(path.get_ref()).map_err(|why| {
-                    let why = format!("the secret's file cannot be read: {why}");
-                    self.source.error(path, &why)
-                })?;
-                read.trim_end_matches(['\r', '\n']).to_owned()
+            (Some(text), None) => {
+                let secret = expand(text.get_ref(), self.environment);
+                let secret = secret.map_err(|why| self.source.error(text, &why))?;
+                (ClientSecret::Given(secret), text.span())
             }
+            (None, Some(path)) => (ClientSecret::InFile(path.get_ref().clone()), path.span()),
             (Some(_), Some(path)) => {
                 let why =
                     "there are `client_secret` and `client_secret_file`; one of them is too many";
                 return Err(self.source.error(path, why));
             }
         };
-        if secret.is_empty() {
-            let why = "its secret is empty; a client that has none has neither `client_secret` nor `client_secret_file`";
-            return Err(self.source.error(&table.client_id, why));
-        }
-        Ok(Some(ClientSecret(secret)))
+        // So that a file that is missing or empty is told at the start, with its place.
+        let is_there = secret.read().map(drop);
+        is_there.map_err(|why| self.source.error(&Spanned::new(place, ()), &why))?;
+        Ok(Some(secret))
     }
 
     fn scopes(&self, table: &OidcTable) -> Result<Vec<String>, ConfigError> {

@@ -1,10 +1,12 @@
 // A certified OpenID Connect provider on a free port of the loopback address (or on the one that is given), with pages on which
 // anybody signs in by name. It says in which groups somebody is; its keys are new whenever it starts.
 // Arguments: a JSON object with `redirect_uris`, `post_logout_redirect_uris`, and, where wanted, `port`, `thin` (claims only at the
-// UserInfo endpoint) and `other_keys` (it publishes keys that it does not sign with).
+// UserInfo endpoint), `other_keys` (it publishes keys that it does not sign with), and `certificate` with `key` (files: it speaks HTTPS).
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { Provider } from 'oidc-provider';
 
 const options = JSON.parse(process.argv[2]);
@@ -13,13 +15,14 @@ const groups = { alice: ['sre', 'staff'], otto: ['oncall'], nobody: [], root: ['
 const key = () => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' });
 const open = ({ kty, n, e, kid, use, alg }) => ({ kty, n, e, kid, use, alg });
 
-const server = createServer();
+const identity = options.certificate && { cert: readFileSync(options.certificate), key: readFileSync(options.key) };
+const server = identity ? createSecureServer(identity) : createServer();
 server.listen(options.port ?? 0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address();
 
 const signing = { ...key(), kid: `k${Date.now()}` };
-const provider = new Provider(`http://127.0.0.1:${port}`, {
+const provider = new Provider(`${identity ? 'https' : 'http'}://127.0.0.1:${port}`, {
     clients: [
         {
             client_id: 'lockkeeper',

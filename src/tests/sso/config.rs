@@ -50,7 +50,7 @@ fn a_secret_comes_from_the_environment_or_from_a_file_and_is_never_shown() {
         let config = read(&format!("{TABLE}{line}{GRANT}")).unwrap();
         assert!(!format!("{config:?}").contains("s3cret"));
         let secret = config.access.oidc.unwrap().provider.client_secret.unwrap();
-        assert_eq!(secret.expose(), "s3cret");
+        assert_eq!(secret.read().unwrap(), "s3cret");
     }
 }
 
@@ -93,7 +93,11 @@ fn every_mistake_has_its_place() {
             with("client_secret = \"${NONE}\""),
             "c:5:17: the environment variable NONE is not set",
         ),
-        (with("client_secret = \"\""), "c:3:13: its secret is empty"),
+        (with("client_secret = \"\""), "c:5:17: its secret is empty"),
+        (
+            with("client_secret_file = \"/dev/null\""),
+            "c:5:22: its secret is empty",
+        ),
         (
             with("client_secret_file = \"/no/such/file\""),
             "c:5:22: the secret's file cannot be read",

@@ -9,15 +9,14 @@ mod signing_in;
 use std::collections::BTreeMap;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Config};
+use lockkeeper::server::https::{self, HttpsClient, Roots};
 use tokio::time::timeout;
 
 use crate::api::group;
 use crate::support::PATIENCE;
+use crate::support::certificates::Authority;
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::redis_nodes::RedisNodes;
 use provider::Provider;
@@ -94,7 +93,7 @@ pub struct Visitor {
     pub person: Person,
     pub cookies: Jar,
     there: Jar,
-    client: Client<HttpConnector, Full<axum::body::Bytes>>,
+    client: HttpsClient,
 }
 
 /// The cookies of one place.
@@ -127,7 +126,16 @@ impl Visitor {
             person,
             cookies: Jar::default(),
             there: Jar::default(),
-            client: Client::builder(TokioExecutor::new()).build_http(),
+            client: https::client(None),
+        }
+    }
+
+    /// The same with a browser that trusts whomever this authority vouches for.
+    pub fn trusting(self, authority: &Authority) -> Self {
+        let roots = Roots::read(&authority.file()).unwrap();
+        Self {
+            client: https::client(Some(&roots)),
+            ..self
         }
     }
 
@@ -154,7 +162,7 @@ impl Visitor {
         let next = next.replace('/', "%2F");
         let answer = self.get(&format!("/sign-in/provider?next={next}")).await;
         let to = crate::access::location(&answer).to_owned();
-        assert!(to.starts_with("http://127.0.0.1:"), "{to}");
+        assert!(to.contains("://127.0.0.1:"), "{to}");
         to
     }
 

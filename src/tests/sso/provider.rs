@@ -10,12 +10,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::CONSOLE;
 use crate::support::PATIENCE;
+use crate::support::certificates::Identity;
 use crate::support::programs::{node, script};
 
 /// A provider. It ends with the test.
 pub struct Provider {
     /// Its port.
     pub port: u16,
+    is_https: bool,
     process: Child,
     _listening: AbortOnDropHandle<()>,
 }
@@ -26,8 +28,15 @@ impl Provider {
         Self::start_with(json!({})).await
     }
 
+    /// One that speaks HTTPS.
+    pub async fn with_certificate(identity: &Identity) -> Self {
+        let options = json!({ "certificate": identity.certificate, "key": identity.key });
+        Self::start_with(options).await
+    }
+
     /// One with these options (see the script).
     pub async fn start_with(mut options: Value) -> Self {
+        let is_https = options["certificate"].is_string();
         options["redirect_uris"] = json!([format!("{CONSOLE}/sign-in/back")]);
         options["post_logout_redirect_uris"] = json!([format!("{CONSOLE}/sign-in")]);
         let mut process = Command::new(node("oidc-provider"))
@@ -46,6 +55,7 @@ impl Provider {
             tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         Self {
             port,
+            is_https,
             process,
             _listening: AbortOnDropHandle::new(listening),
         }
@@ -59,7 +69,12 @@ impl Provider {
 
     /// What it calls itself.
     pub fn issuer(&self) -> String {
-        issuer(self.port)
+        let issuer = issuer(self.port);
+        if self.is_https {
+            issuer.replace("http:", "https:")
+        } else {
+            issuer
+        }
     }
 
     /// The table of the configuration.

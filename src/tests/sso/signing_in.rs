@@ -11,6 +11,7 @@ use super::provider::{Provider, issuer, table};
 use super::{GRANTS, Sso, Visitor, access, access_as, why};
 use crate::access::{location, user};
 use crate::api::{group, lock_path};
+use crate::support::certificates::{Authority, text};
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, free_port};
@@ -123,6 +124,7 @@ async fn whoever_signs_out_is_out_and_can_sign_out_at_the_provider() {
         "{there}"
     );
     assert!(there.contains("post_logout_redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fsign-in"));
+    assert!(there.contains("client_id=lockkeeper") && !there.contains("id_token_hint"));
     let (_, text) = alice.ask_there("GET", &there, "").await;
     assert!(text.contains("Do you want to sign-out"), "{text}");
 }
@@ -214,4 +216,46 @@ async fn a_provider_may_sign_with_other_keys_from_one_day_to_the_next() {
     let port = provider.stop().await;
     let _again = Provider::start_with(json!({ "port": port })).await;
     assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
+}
+
+#[tokio::test]
+async fn a_provider_with_a_certificate_of_ones_own_is_asked_where_its_authority_is_named_and_nowhere_else()
+ {
+    let (ours, others) = (Authority::new(), Authority::new());
+    let provider = Provider::with_certificate(&ours.vouch_for("provider")).await;
+    let trusting = |authority: &Authority| {
+        let ca_file = format!("ca_file = \"{}\"\n", text(&authority.file()));
+        access_as(&(provider.table() + &ca_file), GRANTS)
+    };
+    for access in [access(&provider), trusting(&others)] {
+        let sso = Sso::console(access, Clock::real()).await;
+        let answer = sso.visitor().get("/sign-in/provider").await;
+        assert_eq!(why(&answer), "provider");
+    }
+    let sso = Sso::console(trusting(&ours), Clock::real()).await;
+    let mut alice = sso.visitor().trusting(&ours);
+    let answer = alice.sign_in("alice").await;
+    assert_eq!(location(&answer), "/nodes");
+    assert_eq!(acquire(&alice, b"lock:a").await.0, 201);
+}
+
+#[tokio::test]
+async fn another_secret_in_its_file_holds_for_the_next_who_signs_in() {
+    let provider = Provider::start().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let table = provider.table();
+    let secret = table.split('"').find(|text| text.starts_with("a secret"));
+    let secret = secret.unwrap().to_owned();
+    let in_file = format!("client_secret_file = \"{}\"\n", text(file.path()));
+    let given = format!("client_secret = \"{secret}\"\n");
+    std::fs::write(file.path(), "the one of yesterday\n").unwrap();
+    let access = access_as(&table.replace(&given, &in_file), GRANTS);
+    let sso = Sso::console(access, Clock::real()).await;
+    assert_eq!(why(&sso.visitor().sign_in("alice").await), "untrusted");
+    std::fs::write(file.path(), format!("{secret}\n")).unwrap();
+    assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
+    // Nobody is sent there in vain while it cannot be read.
+    std::fs::remove_file(file.path()).unwrap();
+    let answer = sso.visitor().get("/sign-in/provider").await;
+    assert_eq!(why(&answer), "provider");
 }

@@ -74,7 +74,7 @@ impl Provider {
     /// Where somebody signs in, who is to come back with this `state` and a word with this `nonce`.
     pub async fn begin(&self, state: &str, nonce: &str) -> Result<Begun, Refusal> {
         let metadata = self.metadata().await?;
-        let client = self.client(&metadata)?;
+        let client = self.client(&metadata).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (state, nonce) = (state.to_owned(), nonce.to_owned());
         let request = client.authorize_url(
@@ -103,7 +103,7 @@ impl Provider {
         now: Timestamp,
     ) -> Result<Claims, Refusal> {
         let metadata = self.metadata().await?;
-        let client = self.client(&metadata)?;
+        let client = self.client(&metadata).await?;
         let answer = client
             .exchange_code(AuthorizationCode::new(brought.code.to_owned()))
             .map_err(|why| Refusal::Refused(why.to_string()))?
@@ -116,7 +116,7 @@ impl Provider {
         if let Err(proof::Unproven::Signature(_)) = proven {
             // The provider may sign with a newer key than was known.
             let metadata = self.metadata_anew().await?;
-            proven = proof::claims(&self.client(&metadata)?, &answer, &nonce, now);
+            proven = proof::claims(&self.client(&metadata).await?, &answer, &nonce, now);
         }
         let mut claims = proven.map_err(Refusal::from)?;
         if wanted.iter().any(|name| found(&claims, name).is_none()) {
@@ -126,6 +126,12 @@ impl Provider {
     }
 
     /// Where somebody ends their session with the provider, and comes back from.
+    ///
+    /// Who asks is said by `client_id`; the specification would rather have an `id_token_hint`, and leaves it out all the same. The
+    /// ID token would have to be kept with the session, in the Redis that consoles share too, and would stand in an address, and so
+    /// in the browser's history and the provider's log, while there are servers that let in whoever has one. Without it the
+    /// provider asks people before it signs them out, which no link of a stranger does in their name then.
+    /// <https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout>
     pub async fn sign_out_url(&self) -> Option<String> {
         let metadata = self.metadata().await.ok()?;
         let there = metadata
@@ -139,11 +145,10 @@ impl Provider {
         Some(request.http_get_url().into())
     }
 
-    fn client(&self, metadata: &ProviderMetadataWithLogout) -> Result<Client, Refusal> {
+    async fn client(&self, metadata: &ProviderMetadataWithLogout) -> Result<Client, Refusal> {
         let methods = metadata.token_endpoint_auth_methods_supported();
         let takes = |method| methods.is_none_or(|methods| methods.contains(&method));
-        let secret = self.config.client_secret.as_ref();
-        let secret = secret.map(|secret| ClientSecret::new(secret.expose().to_owned()));
+        let secret = self.secret().await?.map(ClientSecret::new);
         let id = ClientId::new(self.config.client_id.clone());
         let back = RedirectUrl::new(self.config.back())
             .map_err(|why| Refusal::Refused(format!("console_url: {why}")))?;
@@ -154,6 +159,19 @@ impl Provider {
         };
         let client = CoreClient::from_provider_metadata(metadata.clone(), id, secret);
         Ok(client.set_redirect_uri(back).set_auth_type(auth))
+    }
+
+    /// What the console proves itself with, as it is now.
+    async fn secret(&self) -> Result<Option<String>, Refusal> {
+        let Some(secret) = self.config.client_secret.clone() else {
+            return Ok(None);
+        };
+        let reading = tokio::task::spawn_blocking(move || secret.read());
+        let read = reading
+            .await
+            .map_err(|why| Refusal::Away(why.to_string()))?;
+        read.map(Some)
+            .map_err(|why| Refusal::Away(format!("client_secret_file: {why}")))
     }
 
     /// What the provider is like, as it was told not long ago.
