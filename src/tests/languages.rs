@@ -151,7 +151,7 @@ fn every_sentence_has_a_wording_of_its_own_in_both_languages() {
 }
 
 /// Where the server words reasons that pages show.
-const WORDED: [&str; 38] = [
+const WORDED: [&str; 39] = [
     "domain/role.rs",
     "server/access/actor.rs",
     "server/access/mod.rs",
@@ -168,6 +168,7 @@ const WORDED: [&str; 38] = [
     "server/doctor/leases.rs",
     "server/doctor/persistence.rs",
     "server/doctor/reach.rs",
+    "server/doctor/sentinels.rs",
     "server/locking/acquire.rs",
     "server/locking/force.rs",
     "server/locking/keep.rs",

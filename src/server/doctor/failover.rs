@@ -1,18 +1,11 @@
 //! Where somebody takes over from a primary that is gone, in groups behind sentinels and in clusters: whether anybody can, what is
 //! lost with it, and whether the old one goes on giving locks.
 
-use super::{Examined, Patient, Rule, Words, nodes_do};
+use super::{Patient, Rule, Words, nodes_do};
 use crate::domain::{Environment, Finding, GroupKind, Severity};
 use crate::server::nodes::self_report::SelfReport;
 
-pub(super) const RULES: &[Rule] = &[
-    few_sentinels,
-    sentinel_beside,
-    no_successor,
-    lags,
-    goes_on,
-    stops_whole,
-];
+pub(super) const RULES: &[Rule] = &[no_successor, lags, goes_on, stops_whole];
 
 /// A replica is behind when nothing was heard of it for so many seconds.
 const LONGEST_LAG: u64 = 10;
@@ -25,66 +18,12 @@ fn fails_over(patient: &Patient<'_>) -> bool {
 }
 
 /// Worse where it is meant.
-fn in_production(patient: &Patient<'_>) -> Severity {
+pub(super) fn in_production(patient: &Patient<'_>) -> Severity {
     if patient.config.environment == Environment::Production {
         Severity::Warning
     } else {
         Severity::Note
     }
-}
-
-fn few_sentinels(patient: &Patient<'_>) -> Option<Finding> {
-    let many = patient.config.sentinels.len();
-    if patient.config.kind != GroupKind::Sentinel || many >= 3 {
-        return None;
-    }
-    let words = Words {
-        code: "few-sentinels",
-        severity: in_production(patient),
-        what: format!(
-            "The configuration names {many} of the sentinels, and three are the fewest that agree on anything once one is gone."
-        ),
-        why: "Without a majority of sentinels nobody is promoted, and locks can be neither taken nor given back until the primary returns; and a console that knows one sentinel loses the primary with it.",
-        fix: "Run three sentinels or five, on machines of their own, and name all of them here."
-            .to_owned(),
-        commands: Vec::new(),
-    };
-    let finding = words.on_the_group(vec![format!("{many} in `sentinel` (configuration)")])?;
-    Some(finding.counting([("count", many.to_string())]))
-}
-
-fn sentinel_beside(patient: &Patient<'_>) -> Option<Finding> {
-    let sentinels = &patient.config.sentinels;
-    let beside = |node: &Examined| {
-        let (host, _) = node.view.address.rsplit_once(':')?;
-        let there = sentinels
-            .iter()
-            .filter(|sentinel| sentinel.url.host() == Some(host));
-        let many = there.count();
-        (many > 0 && many * 2 >= sentinels.len()).then(|| {
-            format!(
-                "{many} of {} sentinels are at {host} too (configuration)",
-                sentinels.len()
-            )
-        })
-    };
-    let seen: Vec<_> = patient
-        .nodes
-        .iter()
-        .filter_map(|node| Some((node, beside(node)?)))
-        .collect();
-    let words = Words {
-        code: "sentinels-beside-primary",
-        severity: in_production(patient),
-        what: format!(
-            "{} a machine with half of the sentinels or more.",
-            nodes_do(&seen, "shares", "share")
-        ),
-        why: "When that machine is gone, the sentinels that are left are no majority: nobody is promoted, and no lock can be taken.",
-        fix: "Spread the sentinels over machines that fail one at a time.".to_owned(),
-        commands: Vec::new(),
-    };
-    words.on(seen)
 }
 
 fn no_successor(patient: &Patient<'_>) -> Option<Finding> {
@@ -238,21 +177,7 @@ mod tests {
             &'a str,
             &'a [(&'a str, &'a str)],
         );
-        let cases: [Case<'_>; 6] = [
-            (
-                "few-sentinels",
-                Warning,
-                group(GroupKind::Sentinel, &FAR[..2]),
-                well,
-                &safe,
-            ),
-            (
-                "sentinels-beside-primary",
-                Warning,
-                group(GroupKind::Sentinel, &["10.0.0.1", "10.0.0.1", "10.0.1.1"]),
-                well,
-                &safe,
-            ),
+        let cases: [Case<'_>; 4] = [
             (
                 "no-successor",
                 Warning,

@@ -120,6 +120,12 @@ impl Leases {
         self.add_renewed(lock, name, now);
     }
 
+    /// Leases known to be shorter than this, the shortest first: a few of them, each with the name of its lock.
+    pub(super) fn shorter_than(&self, limit: Duration) -> Vec<&(Duration, String)> {
+        let short = self.short.iter();
+        short.filter(|(whole, _)| *whole < limit).collect()
+    }
+
     /// How long a lease is can be told for certain only where a renewal was seen as it happened.
     fn add_renewed(&mut self, lock: &Lock, name: String, now: Timestamp) {
         let Lease::Expires { at, .. } = lock.lease else {
@@ -201,8 +207,7 @@ fn endless(patient: &Patient<'_>) -> Option<Finding> {
 }
 
 fn too_short(patient: &Patient<'_>) -> Option<Finding> {
-    let short = patient.leases.short.iter();
-    let short: Vec<_> = short.filter(|(whole, _)| *whole < SHORT).collect();
+    let short = patient.leases.shorter_than(SHORT);
     if short.is_empty() {
         return None;
     }
@@ -228,10 +233,7 @@ fn shorter_than_its_way(patient: &Patient<'_>) -> Option<Finding> {
     trips.sort_unstable();
     // As fast as the slowest that a quorum cannot do without.
     let trip = *trips.get(patient.quorum.checked_sub(1)?)?;
-    let short = patient.leases.short.iter();
-    let short: Vec<_> = short
-        .filter(|(whole, _)| *whole < trip * ROUND_TRIPS)
-        .collect();
+    let short = patient.leases.shorter_than(trip * ROUND_TRIPS);
     if short.is_empty() {
         return None;
     }

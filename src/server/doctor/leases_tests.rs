@@ -1,39 +1,8 @@
 //! Leases that are a danger, and those that are none.
 
 use super::super::examine;
-use super::super::testing::{NOW, config, found as found_in_three, patient};
+use super::super::testing::{NOW, config, found as found_in_three, patient, renewed};
 use super::*;
-use crate::domain::{AcquiredAt, LockId, Mode, Renewals, Verdict};
-
-/// A lock whose lease of this many milliseconds was renewed right now, with this much to spare.
-fn renewed(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
-    Lock {
-        id: LockId {
-            group: "orders".to_owned(),
-            key: name.into(),
-        },
-        format: Format::Plain,
-        confidence: Confidence::Sure,
-        mode: Mode::Exclusive,
-        verdict: Verdict::Held,
-        flags: Vec::new(),
-        owner: None,
-        owners: Vec::new(),
-        lease: Lease::until(NOW.plus(Duration::from_millis(lease_ms)), NOW),
-        acquired_at: NOW,
-        acquired_at_is: AcquiredAt::FirstSeen,
-        observed_at: NOW,
-        nodes: Vec::new(),
-        renewals: Renewals {
-            count: 3,
-            smallest_margin_ms: Some(margin_ms),
-            last_at: Some(NOW),
-            ..Renewals::none(Source::Feed)
-        },
-        evidence: Vec::new(),
-        unmeasured: None,
-    }
-}
 
 #[test]
 fn leases_that_are_seen_are_judged() {

@@ -12,6 +12,7 @@ mod patient;
 mod permissions;
 mod persistence;
 mod reach;
+mod sentinels;
 mod state;
 #[cfg(test)]
 mod testing;
@@ -28,9 +29,10 @@ use crate::domain::{Checkup, Finding, Severity, Unchecked};
 type Rule = fn(&Patient<'_>) -> Option<Finding>;
 
 /// Everything that is looked into.
-const RULES: [&[Rule]; 8] = [
+const RULES: [&[Rule]; 9] = [
     reach::RULES,
     independence::RULES,
+    sentinels::RULES,
     failover::RULES,
     persistence::RULES,
     memory::RULES,

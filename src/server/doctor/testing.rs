@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::{Examined, Leases, Patient, examine};
-use crate::domain::{Environment, NodeView, Severity, Timestamp, testing};
+use crate::domain::{
+    AcquiredAt, Confidence, Environment, Format, Lease, Lock, LockId, Mode, NodeView, Renewals,
+    Severity, Source, Timestamp, Verdict, testing,
+};
 use crate::server::config::{GroupConfig, RedisUrl};
 use crate::server::nodes::self_report::SelfReport;
 
@@ -70,6 +74,36 @@ pub fn node(n: u8) -> Examined {
         },
         host,
         report: Ok(report(n, "", &[])),
+    }
+}
+
+/// A lock whose lease of this many milliseconds was renewed right now, with this much to spare.
+pub fn renewed(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
+    Lock {
+        id: LockId {
+            group: "orders".to_owned(),
+            key: name.into(),
+        },
+        format: Format::Plain,
+        confidence: Confidence::Sure,
+        mode: Mode::Exclusive,
+        verdict: Verdict::Held,
+        flags: Vec::new(),
+        owner: None,
+        owners: Vec::new(),
+        lease: Lease::until(NOW.plus(Duration::from_millis(lease_ms)), NOW),
+        acquired_at: NOW,
+        acquired_at_is: AcquiredAt::FirstSeen,
+        observed_at: NOW,
+        nodes: Vec::new(),
+        renewals: Renewals {
+            count: 3,
+            smallest_margin_ms: Some(margin_ms),
+            last_at: Some(NOW),
+            ..Renewals::none(Source::Feed)
+        },
+        evidence: Vec::new(),
+        unmeasured: None,
     }
 }
 

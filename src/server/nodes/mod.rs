@@ -21,7 +21,7 @@ pub mod scripts;
 mod seats;
 pub mod self_report;
 pub mod semaphores;
-mod sentinel;
+pub mod sentinel;
 pub mod sighting;
 mod supervisor;
 pub mod touch;

@@ -14,6 +14,7 @@ use super::line::{Line, Purpose};
 use super::memory::Memory;
 use super::reach::{Moved, Reach};
 use super::restart::Past;
+use super::sentinel::Watch;
 use super::trouble::{Missed, Trouble};
 use crate::domain::node_past::ScanBudget;
 use crate::domain::{NodePast, NodeState, NodeView, Role};
@@ -39,6 +40,8 @@ pub struct Node {
     unmeasured: Mutex<Option<String>>,
     /// What being scanned takes of its time.
     scanned: Mutex<Option<ScanBudget>>,
+    /// How sentinels watch over it.
+    watched: Mutex<Vec<Watch>>,
     /// The cluster whose slots it serves.
     pub(super) cluster: Option<Weak<Cluster>>,
     /// Cancelled when it does not belong to the group any more.
@@ -119,6 +122,7 @@ impl Node {
             feed: Arc::new(feed),
             unmeasured: Mutex::default(),
             scanned: Mutex::default(),
+            watched: Mutex::default(),
             cluster,
             gone: gone.clone(),
         });
@@ -208,6 +212,16 @@ impl Node {
 
     fn scanned(&self) -> MutexGuard<'_, Option<ScanBudget>> {
         self.scanned.lock().expect("nobody panics while holding it")
+    }
+
+    /// Notes how the sentinels that could be asked watch over it.
+    pub(super) fn is_watched(&self, watched: Vec<Watch>) {
+        *self.watched() = watched;
+    }
+
+    /// How sentinels watch over it, as they said last.
+    pub(super) fn watched(&self) -> MutexGuard<'_, Vec<Watch>> {
+        self.watched.lock().expect("nobody panics while holding it")
     }
 
     /// What the server says it is.

@@ -10,6 +10,7 @@ use redis::{RedisError, RedisResult, Value};
 use super::health::ClockStep;
 use super::node::Node;
 use super::scripts;
+use super::sentinel::Watch;
 use super::trip::is_about_one_key;
 use super::trouble::Trouble;
 use crate::domain::MissingPermission;
@@ -57,6 +58,8 @@ pub struct SelfReport {
     pub user: String,
     /// The last step that its clock was seen to make.
     pub clock_step: Option<ClockStep>,
+    /// How sentinels watch over it, as each says that could be asked; empty where there are none.
+    pub watched: Vec<Watch>,
 }
 
 /// Which commands a user may call.
@@ -124,6 +127,7 @@ impl Node {
             places,
             user: self.acl_user(),
             clock_step: self.health().clock_step(),
+            watched: self.watched().clone(),
             ..told?
         })
     }

@@ -46,6 +46,19 @@ struct Following {
     node: Arc<Node>,
 }
 
+/// What a sentinel says of how it watches over the primary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// The sentinel's address.
+    pub sentinel: String,
+    /// So many sentinels have to miss the primary before another server is promoted.
+    pub quorum: u32,
+    /// So many other sentinels it knows.
+    pub others: u32,
+    /// After so long without an answer it misses the primary.
+    pub down_after: Duration,
+}
+
 /// One sentinel, and the connection to it while there is one.
 struct Sentinel {
     config: NodeConfig,
@@ -59,6 +72,8 @@ struct Told {
     epoch: u64,
     host: String,
     port: u16,
+    /// Nothing where that may not be asked.
+    watch: Option<Watch>,
 }
 
 impl Following {
@@ -76,9 +91,12 @@ impl Following {
             .sentinels
             .iter_mut()
             .map(|sentinel| sentinel.ask(primary, node));
-        let told = join_all(asking).await;
+        let mut told = join_all(asking).await;
         let mut whys = Vec::new();
         let mut best: Option<Told> = None;
+        let heard = told.iter_mut().flatten();
+        self.node
+            .is_watched(heard.filter_map(|told| told.watch.take()).collect());
         for told in told {
             match told {
                 Ok(told) if best.as_ref().is_none_or(|best| told.epoch > best.epoch) => {
@@ -143,10 +161,12 @@ impl Sentinel {
                 .map_err(|error| Trouble::of(&error))?;
         let address = address.map_err(|error| Trouble::of(&error))?;
         let (host, port) = address.ok_or_else(|| Trouble::down("knows no such primary"))?;
+        let about = about.unwrap_or_default();
         Ok(Told {
-            epoch: epoch(about.unwrap_or_default()),
+            epoch: epoch(&about),
             host,
             port,
+            watch: watch(&self.config.url.address(), &about),
         })
     }
 }
@@ -168,7 +188,18 @@ async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
 }
 
 /// Which failover this is about; nothing where that may not be asked.
-fn epoch(about: About) -> u64 {
+fn epoch(about: &About) -> u64 {
     let told = about.get("config-epoch");
     told.and_then(|epoch| epoch.parse().ok()).unwrap_or(0)
+}
+
+/// How it watches; nothing where that may not be asked.
+fn watch(sentinel: &str, about: &About) -> Option<Watch> {
+    let number = |name| about.get(name)?.parse::<u32>().ok();
+    Some(Watch {
+        sentinel: sentinel.to_owned(),
+        quorum: number("quorum")?,
+        others: number("num-other-sentinels")?,
+        down_after: Duration::from_millis(number("down-after-milliseconds")?.into()),
+    })
 }

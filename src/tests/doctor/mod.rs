@@ -3,6 +3,7 @@
 mod independence;
 mod locks;
 mod permissions;
+mod sentinels;
 mod settings;
 mod troubles;
 

@@ -144,6 +144,18 @@ impl Sentinel {
             .unwrap();
     }
 
+    /// Types a line as an operator would.
+    pub async fn type_in(&self, line: &str) {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
+        let mut client = client.get_multiplexed_async_connection().await.unwrap();
+        let mut words = line.split_whitespace();
+        let mut command = redis::cmd(words.next().unwrap());
+        for word in words {
+            command.arg(word);
+        }
+        let () = command.query_async(&mut client).await.unwrap();
+    }
+
     /// Ends it.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();

@@ -99,6 +99,21 @@ pub(super) fn sentences(finding: &Finding) -> Option<[String; 3]> {
             "那台机器一倒，剩下的哨兵不成多数：谁也不会被提升，也就拿不到锁。",
             "把哨兵分散到不会同时倒下的机器上。".to_owned(),
         ),
+        "one-sentinel-decides" => (
+            format!("{} 个哨兵中，一个就足以让主节点被替换。", figure("all")),
+            "与主节点断开、或自己停顿了片刻的哨兵会在主节点完好时提升另一台服务器：主节点得知之前，两边会给出同一把锁。",
+            format!("要求多数哨兵同意，即 {} 个中的 {} 个：把下面这行交给每个哨兵。", figure("all"), figure("majority")),
+        ),
+        "hasty-failover" => (
+            format!("哨兵等 {} 没有应答就认为主节点不在了。", figure("after")),
+            "哨兵每秒询问一次：一次 fork、磁盘繁忙或丢一个包耽误了一个应答，就足以提升另一台服务器。还没复制的锁于是白白给了第二个持有者。",
+            format!("多等几次应答，至少 {}，并使用比这更长的租约：把下面这行交给每个哨兵。", figure("enough")),
+        ),
+        "failover-outlasts-leases" => (
+            format!("主节点不在后，哨兵要等 {} 才替换它，而有的租约更早结束。", figure("after")),
+            "这期间谁也无法续租：每次故障转移都会丢掉这样的锁，持有者必须在别人从新主节点拿到锁之前发觉。",
+            format!("使用比故障转移更长的租约，或让哨兵少等一些，但至少 {}。", figure("least")),
+        ),
         "no-successor" => (
             format!("{nodes} 没有副本。"),
             "没有谁能接手：这样的主节点不在时，它的锁既拿不到也还不了。",
@@ -289,6 +304,7 @@ mod tests {
             include_str!("../../../server/doctor/permissions.rs"),
             include_str!("../../../server/doctor/persistence.rs"),
             include_str!("../../../server/doctor/reach.rs"),
+            include_str!("../../../server/doctor/sentinels.rs"),
         ];
         let named = rules.iter().flat_map(|text| text.split("code: \"").skip(1));
         named.filter_map(|rest| rest.split('"').next()).collect()
@@ -296,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_finding_of_the_doctor_has_chinese_words() {
-        assert!(codes().len() >= 45);
+        assert!(codes().len() >= 48);
         for code in codes() {
             let finding = Finding {
                 code: code.to_owned(),
