@@ -3,12 +3,16 @@
 // on Linux and in the browser.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { inflateRawSync } from "node:zlib";
 
 const halves = [
     [process.argv[3], "x86_64-unknown-linux-gnu"],
     ["hydrate", "wasm32-unknown-unknown"],
 ];
+
+/** Needed to build alone, and inside all the same: an archive that the build unpacks into the executable. */
+const unpacked = new Set(["utoipa-swagger-ui-vendored"]);
 
 /** The packages that a half is made of: what is only needed to build or to test it is not in it. */
 function packagesOf([features, target]) {
@@ -19,6 +23,7 @@ function packagesOf([features, target]) {
     );
     const { packages, resolve } = JSON.parse(told);
     const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
+    const isUnpacked = new Set(packages.filter(({ name }) => unpacked.has(name)).map(({ id }) => id));
     const reached = new Set();
     const queue = [resolve.root];
     while (queue.length > 0) {
@@ -26,7 +31,7 @@ function packagesOf([features, target]) {
         if (reached.has(id)) continue;
         reached.add(id);
         for (const { pkg, dep_kinds } of nodes.get(id).deps) {
-            if (dep_kinds.some(({ kind }) => kind === null)) queue.push(pkg);
+            if (isUnpacked.has(pkg) || dep_kinds.some(({ kind }) => kind === null)) queue.push(pkg);
         }
     }
     return packages.filter(({ id, source }) => reached.has(id) && source !== null);
@@ -37,6 +42,29 @@ const isNotice = (name) => /^(licen[cs]e|copying|copyright|notice|unlicense)/i.t
 function textsIn(folder) {
     const names = readdirSync(folder).filter((name) => isNotice(name) && statSync(join(folder, name)).isFile());
     return names.map((name) => readFileSync(join(folder, name), "utf8").replaceAll("\r\n", "\n").trim());
+}
+
+/** The files at the top of an archive (zip) that are notices, by the name of its folder. */
+function textsInArchive(path) {
+    const bytes = readFileSync(path);
+    const texts = [];
+    const end = bytes.lastIndexOf(Buffer.from("PK\x05\x06"));
+    let at = bytes.readUInt32LE(end + 16);
+    for (let left = bytes.readUInt16LE(end + 10); left > 0; left--) {
+        const [method, size] = [bytes.readUInt16LE(at + 10), bytes.readUInt32LE(at + 20)];
+        const [name, extra, comment] = [28, 30, 32].map((field) => bytes.readUInt16LE(at + field));
+        const whole = bytes.toString("utf8", at + 46, at + 46 + name);
+        const [folder, file, ...below] = whole.split("/");
+        if (file && below.length === 0 && isNotice(file)) {
+            const local = bytes.readUInt32LE(at + 42);
+            const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
+            const packed = bytes.subarray(from, from + size);
+            texts.push([folder, (method === 0 ? packed : inflateRawSync(packed)).toString("utf8").trim()]);
+        }
+        at += 46 + name + extra + comment;
+    }
+    if (texts.length === 0) throw new Error(`${basename(path)} has no licence in it`);
+    return texts;
 }
 
 const belongsTo = new Map();
@@ -53,6 +81,14 @@ function add(name, licence, folder) {
 for (const half of halves) {
     for (const { name, version, license, manifest_path } of packagesOf(half)) {
         add(`${name} ${version}`, license ?? "see its text", dirname(manifest_path));
+        if (!unpacked.has(name)) continue;
+        const folder = join(dirname(manifest_path), "res");
+        for (const archive of readdirSync(folder).filter((file) => file.endsWith(".zip"))) {
+            for (const [owner, text] of textsInArchive(join(folder, archive))) {
+                names.set(owner, "see its text");
+                belongsTo.set(text, [...new Set([...(belongsTo.get(text) ?? []), owner])]);
+            }
+        }
     }
 }
 const tailwind = JSON.parse(readFileSync("node_modules/tailwindcss/package.json", "utf8"));
