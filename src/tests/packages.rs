@@ -30,6 +30,21 @@ fn the_configuration_of_the_compose_file_is_accepted_and_names_its_servers() {
 }
 
 #[test]
+fn what_several_consoles_share_can_be_switched_on_in_the_compose_file() {
+    let text = package("lockkeeper.toml");
+    let commented = text.split("# [state]").nth(1).unwrap();
+    let lines = commented.lines().map(|line| line.trim_start_matches("# "));
+    let lines = lines.filter(|line| *line != "#");
+    let switched_on = format!("{text}\n[state]{}", lines.collect::<Vec<_>>().join("\n"));
+    let config = parse("lockkeeper.toml", &switched_on, &|_| None).unwrap();
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    assert!(config.audit != lockkeeper::server::config::AuditConfig::default());
+    let address = config.state.unwrap().server.url.address();
+    let host = address.trim_end_matches(":6379");
+    assert!(package("compose.yaml").contains(&format!("\n  {host}: {{ <<: *redis")));
+}
+
+#[test]
 fn the_configuration_of_the_chart_is_accepted() {
     let values = package("helm/values.yaml");
     let indented = values.split("config: |\n").nth(1).unwrap();
