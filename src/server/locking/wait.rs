@@ -12,6 +12,7 @@ use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::{Fingerprint, LockKey, Timestamp};
 use crate::server::nodes::Group;
+use crate::server::telemetry::traces;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
 /// queue tries, so a lock costs one console this much whether one or a thousand wait for it.
@@ -213,23 +214,28 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
             }
         }
     }
-    let mut pause = PAUSES.0;
+    let (mut pause, mut n) = (PAUSES.0, 0_u32);
     loop {
+        n = n.saturating_add(1);
         let attempt = if in_turn {
             let now = group.clock().now();
-            place.queues.tries.attempt(&mut claim, now).await
+            traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
         } else {
-            claim.try_once().await
+            traces::as_try(n, claim.try_once()).await
         };
         let left = deadline.saturating_duration_since(Instant::now());
         let lease_ms = match &attempt.end {
-            End::Won(_) => return attempt,
+            End::Won(_) => {
+                traces::tried(n);
+                return attempt;
+            }
             End::WrongType(_) => None,
             _ if left.is_zero() => None,
             End::Taken { lease_ms, .. } => Some(*lease_ms),
             End::NotHeld | End::NoQuorum => Some(None),
         };
         let Some(lease_ms) = lease_ms else {
+            traces::tried(n);
             claim.leave().await;
             return attempt;
         };

@@ -115,6 +115,39 @@ async fn every_act_says_what_came_of_it_and_trouble_is_marked_as_such() {
 }
 
 #[tokio::test]
+async fn one_who_waits_for_long_has_some_of_the_tries_told_and_all_of_them_counted() {
+    let nodes = RedisNodes::start(1).await;
+    let collector = Collector::start(Answers::Taken);
+    let console = Console::on(&nodes, &collector.table()).await;
+    nodes.set(0, b"lock:a", b"somebody", None).await;
+    let body = json!({ "ttl_ms": 60_000, "wait_ms": 300_000 });
+    let caller = traceparent();
+    let waiting = console.act("lock:a", "acquire", body, &caller);
+    let is_try = |span: &&Span| span.kind == 3 && span.name == "acquire";
+    let released = async {
+        // The first eight, and the sixteenth.
+        eventually_is("the sixteenth try is told", async || {
+            let spans = collector.spans();
+            spans.iter().filter(is_try).count() >= 9
+        })
+        .await;
+        nodes.delete(0, b"lock:a").await;
+    };
+    let (answer, ()) = tokio::join!(waiting, released);
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    let act = collector
+        .span("the act is told", |span| {
+            span.kind == 1 && span.name == "acquire"
+        })
+        .await;
+    let tries: u32 = act.says("lockkeeper.tries").parse().unwrap();
+    assert!(tries > 16, "{tries}");
+    let spans = collector.spans();
+    let told = below(&spans, &act).into_iter().filter(|span| is_try(span));
+    assert_eq!(told.count(), 8 + tries.ilog2() as usize - 3);
+}
+
+#[tokio::test]
 async fn what_the_console_does_by_itself_is_told_as_traces_of_their_own() {
     let nodes = RedisNodes::start(1).await;
     let collector = Collector::start(Answers::Taken);

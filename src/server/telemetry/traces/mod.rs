@@ -211,6 +211,25 @@ pub fn of_format(format: Format) {
     Span::current().set("lockkeeper.format", format.slug());
 }
 
+/// So many tries of one who waits for a lock are told node by node; of those that follow, each whose number is a power of two. Who
+/// waits for minutes tries a thousand times: told whole, that would push the traces of everybody else out of the queue, and no
+/// collector keeps a trace of so many spans.
+const TRIES_TOLD: u32 = 8;
+
+/// The try with this number, from 1 on, of one who waits.
+pub async fn as_try<F: Future>(n: u32, trying: F) -> F::Output {
+    if n <= TRIES_TOLD || n.is_power_of_two() {
+        trying.await
+    } else {
+        Span::untold().around(trying).await
+    }
+}
+
+/// The act that goes on right now took so many tries.
+pub fn tried(n: u32) {
+    Span::current().set_number("lockkeeper.tries", n.into());
+}
+
 /// Whether somebody has to look after the set-up. That a lock is held, or that somebody may not take it, is in the nature of locks.
 fn is_trouble(fault: &Fault) -> bool {
     match fault {

@@ -44,6 +44,10 @@ impl Span {
         Self
     }
 
+    pub fn untold() -> Self {
+        Self
+    }
+
     pub fn current() -> Self {
         Self
     }
