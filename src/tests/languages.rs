@@ -171,7 +171,7 @@ const WORDED: [&str; 39] = [
     "server/doctor/sentinels.rs",
     "server/locking/acquire.rs",
     "server/locking/force.rs",
-    "server/locking/keep.rs",
+    "server/locking/keeping.rs",
     "server/locking/layouts/permissions.rs",
     "server/locking/owners.rs",
     "server/locking/pace.rs",

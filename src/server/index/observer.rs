@@ -1,69 +1,24 @@
 //! The only writer of the board: reports in, changes out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::contention::Contention;
 use super::fold::{Memory, Step, fold};
 use super::history::{Histories, Seen};
+use super::lately::Lately;
 use super::merge::Entry;
 use super::pace::Pace;
 use super::registries::{Found, Registries};
 use super::renewed_here::RenewedHere;
+use super::report::Report;
 use super::seats::Seats;
 use super::stream::Stream;
 use super::{Looked, renewing};
-use crate::domain::{
-    Change, Evidence, Fingerprint, Flag, Format, GroupView, Lock, LockId, LockKey, Timestamp,
-};
-
-/// What a watcher tells the observer.
-#[derive(Debug)]
-pub(super) enum Report {
-    /// What the nodes showed of some keys.
-    Looked {
-        /// The group.
-        group: String,
-        /// When they were asked: older answers never overwrite newer ones.
-        asked_at: Timestamp,
-        /// One per key.
-        entries: Vec<Entry>,
-        /// Told what the first entry came to.
-        reply: Option<oneshot::Sender<Looked>>,
-    },
-    /// Signs of contention changed, which no look would find.
-    Signs {
-        /// The group.
-        group: String,
-        /// When.
-        at: Timestamp,
-        /// The locks.
-        keys: Vec<LockKey>,
-    },
-    /// A group's health and coverage.
-    Group(Box<GroupView>),
-    /// These are the groups from now on, and of those that are named nothing is known yet.
-    Groups {
-        /// As they stand before anything was observed.
-        views: Vec<GroupView>,
-        /// Which are new or other ones.
-        changed: Vec<String>,
-    },
-    /// Something that was not seen on the nodes, and leaves the board as it is.
-    Told(Box<Change>),
-    /// An owner's lock was released by force: how its hold ends. The board shows what the nodes show.
-    Forced {
-        /// Which lock.
-        id: LockId,
-        /// Whose.
-        owner: Fingerprint,
-        /// When.
-        at: Timestamp,
-    },
-}
+use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey, Timestamp};
 
 /// Keeps what the board does not carry, and writes it.
 pub(super) struct Observer {
@@ -75,15 +30,9 @@ pub(super) struct Observer {
     renewed_here: Arc<RenewedHere>,
     registries: Registries,
     memories: BTreeMap<LockId, Memory>,
-    /// Locks that were seen to be gone lately, and when the nodes were asked: an older answer does not bring them back.
-    lately: HashMap<LockId, Timestamp>,
+    lately: Lately,
     pace: Pace,
 }
-
-/// Answers come in within this time, or not at all.
-const LATE_ANSWERS_MS: i64 = 10_000;
-/// So many locks that are gone are kept in mind before the older ones are forgotten.
-const MOST_LATELY: usize = 4_096;
 
 impl Observer {
     pub(super) fn new(
@@ -103,7 +52,7 @@ impl Observer {
             renewed_here,
             registries: Registries::default(),
             memories: BTreeMap::new(),
-            lately: HashMap::new(),
+            lately: Lately::default(),
             pace: Pace::default(),
         }
     }
@@ -185,7 +134,7 @@ impl Observer {
             views.iter().any(|view| view.name == group) && !changed.iter().any(|name| name == group)
         };
         self.memories.retain(|id, _| stays(&id.group));
-        self.lately.retain(|id, _| stays(&id.group));
+        self.lately.keep(stays);
         self.pace.keep(stays);
         self.stream.begin_again(|board| {
             let known = std::mem::take(&mut board.groups);
@@ -276,7 +225,7 @@ impl Observer {
             told: entry.watched.writes > 0,
         };
         let overdue_after_ms = entry.overdue_after_ms;
-        if self.lately.get(&id).is_some_and(|gone| *gone > asked_at) {
+        if self.lately.was_gone_after(&id, asked_at) {
             return None;
         }
         // A late answer of a group that is gone.
@@ -316,13 +265,7 @@ impl Observer {
                 self.memories.remove(&id);
                 self.contention.forget(&id);
                 self.renewed_here.forget(&id);
-                if self.lately.len() >= MOST_LATELY {
-                    self.lately
-                        .retain(|_, gone| asked_at.millis_since(*gone) < LATE_ANSWERS_MS);
-                }
-                if self.lately.len() < MOST_LATELY * 4 {
-                    self.lately.insert(id.clone(), asked_at);
-                }
+                self.lately.gone(id.clone(), asked_at);
                 // Nobody listens where nobody can wait.
                 let _nobody = self.gone.send(id);
                 Some(change)

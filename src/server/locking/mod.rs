@@ -10,6 +10,7 @@ pub mod fence;
 mod force;
 mod hold;
 pub mod keep;
+mod keeping;
 mod layouts;
 mod meaning;
 mod owners;

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::Index;
 use super::super::known;
-use super::super::observer::Report;
+use super::super::report::Report;
 use super::{Contention, OfNode};
 use crate::domain::{Format, LockId, LockKey};
 use crate::server::nodes::Group;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::super::merge::Entry;
-use super::super::observer::Report;
+use super::super::report::Report;
 use super::{KEYS_AT_ONCE, Watcher};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{Answer, LockKey, Mode, NodeState, NodeView, Timestamp, Verdict};

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::observer::Report;
+use super::report::Report;
 use super::{Index, view_of};
 use crate::domain::{Coverage, FeedLevel, LockKey, NodeState, Timestamp};
 use crate::server::nodes::Group;
