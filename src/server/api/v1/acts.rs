@@ -166,7 +166,7 @@ impl ReleasedBody {
             "nodes": [{"node": "a", "outcome": "other-owner", "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"}}]
         })),
     (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10 or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn acquire(
     State(state): State<AppState>,
@@ -204,7 +204,7 @@ pub async fn acquire(
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10 or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes took part in time", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
     State(state): State<AppState>,
@@ -227,7 +227,7 @@ pub async fn extend(
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,
@@ -245,7 +245,7 @@ pub async fn release(
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
     State(state): State<AppState>,
