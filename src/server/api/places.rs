@@ -91,6 +91,7 @@ impl Crowd {
         Ok(Seat {
             crowd: Arc::clone(self),
             client,
+            before: taken.in_all - 1,
         })
     }
 
@@ -109,6 +110,14 @@ impl Crowd {
 pub struct Seat {
     crowd: Arc<Crowd>,
     client: Client,
+    before: u32,
+}
+
+impl Seat {
+    /// How many places were taken when this one was.
+    pub fn before(&self) -> u32 {
+        self.before
+    }
 }
 
 impl Drop for Seat {

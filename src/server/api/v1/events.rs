@@ -35,6 +35,13 @@ const PING: Duration = Duration::from_secs(2);
 /// So much is handed over at a time: each connection copies what it sends, and the whole of a large board would be there once
 /// for every viewer.
 const PIECE: usize = 64 * 1024;
+/// Viewers are told one after another, each so much later than the one who came before it: thousands who are woken at the same moment
+/// would keep everybody else waiting until the last of them was told.
+const TURN: Duration = Duration::from_micros(50);
+/// No viewer waits longer for its turn.
+const LATEST_TURN: Duration = Duration::from_secs(1);
+/// What happens within this time is told together to those who are told of every change.
+const TOGETHER: Duration = Duration::from_millis(5);
 /// So many locks are followed wherever they stand.
 const MOST_FOLLOWED: usize = 100;
 
@@ -199,6 +206,7 @@ pub async fn events(
         rested: Instant::now(),
         admitted: Instant::now(),
         ping,
+        turn: (TURN * seat.before()).min(LATEST_TURN),
         _seat: seat,
         actor,
         state,
@@ -226,6 +234,8 @@ struct Viewer {
     rested: Instant,
     latest: watch::Receiver<u64>,
     ping: Interval,
+    /// How long it waits while others are told first.
+    turn: Duration,
     // Given back when the viewer is gone, however that happens.
     _seat: Seat,
 }
@@ -281,6 +291,7 @@ impl Viewer {
                 changed = self.latest.changed(), if !self.has_news => {
                     changed.ok()?;
                     self.has_news = true;
+                    self.rested = self.rested.max(Instant::now() + self.turn);
                 }
                 _ = self.ping.tick() => {
                     let now = self.state.operations.index().now();
@@ -319,11 +330,12 @@ impl Viewer {
                 };
                 *place = Some(told_to);
                 self.has_news = told_to.is_before(latest);
+                self.rested = Instant::now() + TOGETHER;
             }
             Watches::Part(watched) => {
                 let (said, after) = index.stream().advance(watched, index.now());
                 *watched = after;
-                self.rested = said.until.into();
+                self.rested = Instant::from(said.until) + self.turn;
                 // What is told may be what others saw a moment ago.
                 self.has_news = said.place.is_before(latest);
                 self.waiting.extend(said.frame().map(Waiting::Events));
