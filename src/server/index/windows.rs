@@ -9,8 +9,8 @@ use crate::domain::{View, Window};
 
 /// Viewers are told of changes at most this often.
 pub const BETWEEN_UPDATES: Duration = Duration::from_millis(200);
-/// Looking at one part of a large board again and again takes at most this share of a processor: one in so many.
-const SHARE: u32 = 20;
+/// Looking at parts of a large board again and again takes at most this share of a processor in all: one in so many.
+const SHARE: u32 = 4;
 /// So many parts are kept in mind.
 const MOST_VIEWS: usize = 64;
 
@@ -51,10 +51,11 @@ impl Windows {
         known.retain(|(known, seen)| known != view && seen.until + BETWEEN_UPDATES > began);
         let (id, window) = look(view);
         let ended = Instant::now();
+        let parts = u32::try_from(known.len() + 1).unwrap_or(u32::MAX);
         let seen = Arc::new(Seen {
             id,
             window,
-            until: ended + BETWEEN_UPDATES.max((ended - began) * SHARE),
+            until: ended + BETWEEN_UPDATES.max((ended - began).saturating_mul(SHARE * parts)),
         });
         if known.len() == MOST_VIEWS {
             known.pop_front();
