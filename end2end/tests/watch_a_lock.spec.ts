@@ -50,6 +50,28 @@ test('one lock is followed on its page until after its end', async ({ page, lab 
   await expect(page.getByText(/Not observed any more: expired by itself at/)).toBeVisible();
 });
 
+test('a name is copied from its row, whoever comes with a mouse or with the keyboard', async ({ page, context, lab }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, 'lock:first', 'token', 600_000);
+  await take(nodes, 'lock:%2F second', 'token', 600_000);
+  await open(page, console, '/?sort=key');
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  const copy = (name: string) => row(page, name).getByRole('button', { name: 'Copy the name' });
+  await row(page, 'lock:%2F second').hover();
+  await copy('lock:%2F second').click();
+  await expect(row(page, 'lock:%2F second')).toContainText('copied');
+  expect(await clipboard()).toBe('lock:%2F second');
+  await row(page, 'lock:first').focus();
+  // past its box and its link
+  for (let n = 0; n < 3; n++) await page.keyboard.press('Tab');
+  await expect(copy('lock:first')).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'lock:first')).toContainText('copied');
+  expect(await clipboard()).toBe('lock:first');
+});
+
 test('a lease runs out by itself between two ticks, begins anew when it is renewed, and steps for who wants calm', async ({ page, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'orders', nodes });

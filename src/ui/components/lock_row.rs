@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
 use super::lease_bar::{LeaseBar, Run};
 use super::lock_name::{Beginnings, LockName};
@@ -18,7 +16,7 @@ use super::times::Times;
 use super::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
 use crate::domain::{Lock, LockKey};
 use crate::ui::kit::copy::to_clipboard;
-use crate::ui::kit::{Badge, Icon, Link, Sign};
+use crate::ui::kit::{Badge, Icon, Sign};
 use crate::ui::live::Live;
 use crate::ui::words::locks as words;
 use crate::ui::{format, paths};
@@ -51,7 +49,8 @@ impl Seen {
 
 /// One lock in the table. It keeps its last state while it is held in place after the lock is gone.
 ///
-/// Scrolling makes rows all the time, so a row follows as few things as it can, each of them once.
+/// Scrolling makes rows all the time, so a row follows as few things as it can, each of them once; the table listens to clicks
+/// and keys for all of its rows.
 #[component]
 pub fn LockRow(
     /// The lock as it was when the row came in.
@@ -61,7 +60,7 @@ pub fn LockRow(
     /// Whether the column with the group is there.
     groups: bool,
     /// Which row of the table it is, counted as screen readers do.
-    index: Memo<usize>,
+    index: Signal<usize>,
     /// Where the keyboard is.
     cursor: Cursor,
 ) -> impl IntoView {
@@ -128,12 +127,9 @@ pub fn LockRow(
     };
     let run = Signal::derive(move || Run::of(&seen.read().lock));
     let is_gone = Signal::derive(move || seen.read().gone.is_some());
-    let is_stop = Memo::new({
-        let id = id.clone();
-        move |_| cursor.is_at(&id)
-    });
+    // What copies the name is made when somebody comes near: few rows are ever copied from.
+    let is_near = RwSignal::new(false);
     let path = paths::lock(&id);
-    let open = StoredValue::new((use_navigate(), path.clone()));
     let (key, copied, group) = (id.key.clone(), id.key.clone(), id.group.clone());
     let (on_phone, group) = groups.then(|| (group.clone(), group)).unzip();
     view! {
@@ -141,16 +137,12 @@ pub fn LockRow(
             role="row"
             class=move || seen.read().class()
             aria-rowindex=move || index.get().to_string()
-            tabindex=move || if is_stop.get() { "0" } else { "-1" }
-            on:focusin=move |_| cursor.is_here(&id)
-            on:keydown=move |event| {
-                // Enter on what is in the row means what it says.
-                let on_row = event.target() == event.current_target();
-                if event.key() == "Enter" && on_row && !event.ctrl_key() && !event.meta_key() {
-                    event.prevent_default();
-                    open.with_value(|(navigate, path)| navigate(path, NavigateOptions::default()));
-                }
+            tabindex="-1"
+            on:focusin=move |_| {
+                is_near.set(true);
+                cursor.is_here(&id);
             }
+            on:pointermove=move |_| is_near.set(true)
         >
             <td role="cell" class="cell-select">
                 <SelectBox lock=Signal::derive(move || seen.get().lock) />
@@ -163,10 +155,13 @@ pub fn LockRow(
             <td role="cell" class="cell-lock">
                 <span class="flex items-center gap-1.5">
                     {on_phone.map(|group| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> }.into_any())}
-                    <Link href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
+                    <a href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
                         <LockName key shared />
-                    </Link>
-                    <CopyName key=copied />
+                    </a>
+                    {move || match is_near.get() {
+                        true => view! { <CopyName key=copied.clone() /> }.into_any(),
+                        false => view! { <span class="w-5 shrink-0"></span> }.into_any(),
+                    }}
                     <span class="ms-auto hidden shrink-0 text-xs text-muted 2xl:inline">{move || seen.read().lock.format.slug()}</span>
                 </span>
             </td>
@@ -204,7 +199,6 @@ fn CopyName(key: LockKey) -> impl IntoView {
     view! {
         <button
             type="button"
-            tabindex="-1"
             class="shrink-0 rounded p-0.5 text-faint opacity-0 hover:text-ink focus:opacity-100 group-hover:opacity-100 group-focus-within:opacity-100"
             aria-label=words::copy_name()
             title=words::copy_name()

@@ -3,11 +3,15 @@
 mod column;
 pub mod keys;
 mod nothing;
+mod opening;
+mod pace;
 mod rows;
 mod viewport;
 
 use leptos::html;
 use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
 
 use self::column::Column;
 pub use self::keys::Cursor;
@@ -134,18 +138,28 @@ pub fn LockTable(
     });
     let above = Signal::derive(move || drawn.with(|drawn| drawn.above));
     let below = Signal::derive(move || drawn.with(|drawn| drawn.below));
-    let line = move |nth: ReadSignal<usize>, line: Line| {
-        // Scrolling changes how many are above, and not which row this is.
-        let index = Memo::new(move |_| above.get() + nth.get() + 2);
-        let lock = match &line {
-            Line::Lock(id) => untrack(|| live.shared(id)),
-            Line::Gap(_) => None,
-        };
+    let line = move |line: Line| {
         let groups = several_groups.get_untracked();
-        match lock {
-            Some(lock) => view! { <LockRow lock beginnings groups index cursor /> }.into_any(),
-            None => view! { <Gap index /> }.into_any(),
+        match line {
+            Line::Lock(id) => {
+                let place = id.clone();
+                let index = Memo::new(move |_| {
+                    rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2)
+                });
+                match untrack(|| live.shared(&id)) {
+                    Some(lock) => {
+                        view! { <LockRow lock beginnings groups index=index.into() cursor /> }
+                            .into_any()
+                    }
+                    None => view! { <Gap index=index.into() /> }.into_any(),
+                }
+            }
+            Line::Gap(row) => view! { <Gap index=Signal::stored(row + 2) /> }.into_any(),
         }
+    };
+    let navigate = StoredValue::new(use_navigate());
+    let open = move |address: &str| {
+        navigate.with_value(|navigate| navigate(address, NavigateOptions::default()))
     };
 
     view! {
@@ -168,6 +182,18 @@ pub fn LockTable(
                     on:pointerleave=move |_| holding.leave()
                     on:focusin=move |_| holding.focus(true)
                     on:focusout=move |_| holding.focus(false)
+                    on:click=move |event| {
+                        if let Some(address) = opening::clicked(&event) {
+                            event.prevent_default();
+                            open(&address);
+                        }
+                    }
+                    on:keydown=move |event| {
+                        if let Some(address) = opening::entered(&event) {
+                            event.prevent_default();
+                            open(&address);
+                        }
+                    }
                 >
                     <thead role="rowgroup">
                         <tr role="row" aria-rowindex="1">
@@ -188,7 +214,7 @@ pub fn LockTable(
                     </thead>
                     <tbody role="rowgroup" id="lock-rows">
                         {spacer(above)}
-                        <ForEnumerate each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
+                        <For each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
                         {spacer(below)}
                     </tbody>
                 </table>
@@ -219,7 +245,7 @@ fn draw(rows: &Rows, wanted: &std::ops::Range<usize>) -> Drawn {
 
 /// The place of a lock that is on its way.
 #[component]
-fn Gap(index: Memo<usize>) -> impl IntoView {
+fn Gap(index: Signal<usize>) -> impl IntoView {
     view! {
         <tr role="row" class="lock-row is-gap" aria-rowindex=move || index.get().to_string()>
             <td role="cell" colspan="9">

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::ui::kit::Link;
-use crate::ui::live::ROWS_AT_FIRST;
+use crate::ui::live::rows_at_first;
 use crate::ui::query::Query;
 use crate::ui::words::rows as words;
 
@@ -19,9 +19,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// Where the page before begins, and where the one behind.
-    fn neighbours(self) -> (Option<usize>, Option<usize>) {
-        let before = (self.from > 0).then(|| self.from.saturating_sub(ROWS_AT_FIRST));
+    /// Where the page of so many rows before this one begins, and where the one behind.
+    fn neighbours(self, rows: usize) -> (Option<usize>, Option<usize>) {
+        let before = (self.from > 0).then(|| self.from.saturating_sub(rows));
         let behind = self.from + self.rows;
         (before, Some(behind).filter(|behind| *behind < self.total))
     }
@@ -43,7 +43,7 @@ pub fn Pager(
     };
     let shown = move || {
         let page = page.get();
-        let (before, behind) = page.neighbours();
+        let (before, behind) = page.neighbours(query.with(rows_at_first));
         (before.is_some() || behind.is_some()).then(|| {
             view! {
                 <nav aria-label=words::pages() class="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-muted">
@@ -73,7 +73,7 @@ mod tests {
             (0, 0, 0, (None, None)),
         ] {
             let page = Page { from, rows, total };
-            assert_eq!(page.neighbours(), neighbours, "{page:?}");
+            assert_eq!(page.neighbours(60), neighbours, "{page:?}");
         }
     }
 }

@@ -22,7 +22,7 @@ use super::components::loaded::Loading;
 use super::query::Query;
 pub use again::again;
 use asked::{Asked, Sums};
-pub use asked::{ROWS_AT_FIRST, seen_from};
+pub use asked::{ROWS_AT_FIRST, rows_at_first, seen_from};
 pub use freshness::Freshness;
 
 /// How many endings are remembered for the pages that still show their locks.

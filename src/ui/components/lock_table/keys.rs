@@ -82,11 +82,14 @@ impl Cursor {
                 });
             }
         });
-    }
-
-    /// Whether Tab reaches this lock's row; tracks that.
-    pub fn is_at(self, id: &LockId) -> bool {
-        self.stop.read().as_ref() == Some(id)
+        // One row is within reach of Tab. Rows come without, so whenever others are drawn it is looked for again.
+        Effect::new(move |_| {
+            let row = self.rows.with(|rows| {
+                let _drawn = self.viewport.drawn(rows.origin);
+                self.stop.read().as_ref().and_then(|id| rows.row_of(id))
+            });
+            request_animation_frame(move || reach(row));
+        });
     }
 
     /// The row has the focus, however it came to it.
@@ -132,10 +135,33 @@ impl Cursor {
 
 /// Gives a row the focus; false where it is not in the page.
 fn focus(row: usize) -> bool {
-    let selector = format!("#lock-rows > tr[aria-rowindex='{}']", row + 2);
-    let row = document().query_selector(&selector).ok().flatten();
-    let row = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok());
-    row.is_some_and(|row| row.focus().is_ok())
+    element(&row_index(row)).is_some_and(|row| row.focus().is_ok())
+}
+
+/// Has Tab reach this row and no other.
+fn reach(row: Option<usize>) {
+    let before = element("tabindex='0'");
+    let now = row.and_then(|row| element(&row_index(row)));
+    if before == now {
+        return;
+    }
+    if let Some(before) = before {
+        before.set_tab_index(-1);
+    }
+    if let Some(now) = now {
+        now.set_tab_index(0);
+    }
+}
+
+fn row_index(row: usize) -> String {
+    format!("aria-rowindex='{}'", row + 2)
+}
+
+/// The row with this attribute, if it is in the page.
+fn element(attribute: &str) -> Option<web_sys::HtmlElement> {
+    let selector = format!("#lock-rows > tr[{attribute}]");
+    let row = document().query_selector(&selector).ok().flatten()?;
+    row.dyn_into().ok()
 }
 
 /// Where a key was pressed.

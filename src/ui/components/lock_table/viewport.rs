@@ -7,12 +7,13 @@ use leptos::prelude::*;
 use leptos::task::{spawn_local, tick};
 use wasm_bindgen::JsCast;
 
+use super::pace::Pace;
+use crate::ui::live::ROWS_AT_FIRST;
+
 /// So many rows are drawn beyond those on screen, above and below.
 const BEYOND: isize = 6;
-/// So many rows are drawn in one frame at most: more would make scrolling stutter.
-const IN_A_FRAME: isize = 8;
 /// So many rows are taken for seen until it is known how many the screen has.
-const AT_FIRST: isize = 60;
+const AT_FIRST: isize = ROWS_AT_FIRST.cast_signed();
 /// What covers the upper end of the screen: the heading of the table.
 const HEADING_PX: f64 = 36.0;
 
@@ -33,6 +34,7 @@ pub struct Viewport {
     /// The row at which the page was opened, until there is room for those before it.
     opened_at: StoredValue<usize>,
     is_waiting_for_frame: StoredValue<bool>,
+    pace: StoredValue<Pace>,
 }
 
 impl Viewport {
@@ -46,6 +48,7 @@ impl Viewport {
             origin: StoredValue::new(0),
             opened_at: StoredValue::new(row),
             is_waiting_for_frame: StoredValue::new(false),
+            pace: StoredValue::new(Pace::UNKNOWN),
         }
     }
 
@@ -172,7 +175,8 @@ impl Viewport {
         }
         let wanted = (first - BEYOND, last + BEYOND);
         let drawn = self.drawn.get_untracked();
-        let next = closer(drawn, (first, last), wanted);
+        let room = self.pace.get_value().in_a_frame();
+        let next = closer(drawn, (first, last), wanted, room);
         if next != drawn {
             self.draw(next);
             self.at_next_frame();
@@ -182,31 +186,43 @@ impl Viewport {
     /// Has these rows drawn. Of several that come before the first the last comes first, one by one and all before the screen is
     /// painted: leptos takes every row of the list out of the page and puts it back where more than one comes in before it.
     fn draw(self, next: Span) {
-        let (first, _) = self.drawn.get_untracked();
-        if !(next.0..next.1).contains(&first) || next.0 + 1 >= first {
-            self.drawn.set(next);
-            return;
-        }
+        let before = self.drawn.get_untracked();
+        let above = (next.0..next.1)
+            .contains(&before.0)
+            .then(|| (next.0 + 1..before.0).rev());
         spawn_local(async move {
-            for first in (next.0..first).rev() {
+            let began = now_ms();
+            for first in above.into_iter().flatten() {
                 if self.drawn.try_set((first, next.1)).is_some() {
                     // The table is gone.
                     return;
                 }
                 tick().await;
             }
+            if self.drawn.try_set(next).is_none() {
+                tick().await;
+                let came = next.1 - next.0 - overlap(before, next);
+                if came > 0 {
+                    self.pace
+                        .try_update_value(|pace| *pace = pace.after(came, now_ms() - began));
+                }
+            }
         });
     }
 }
 
-/// What to draw next on the way from what is drawn to what is wanted: the rows on screen first.
-fn closer(drawn: Span, seen: Span, wanted: Span) -> Span {
+/// How many rows are in both.
+fn overlap(a: Span, b: Span) -> isize {
+    (a.1.min(b.1) - a.0.max(b.0)).max(0)
+}
+
+/// What to draw next on the way from what is drawn to what is wanted, with room for so many new ones: the rows on screen first.
+fn closer(drawn: Span, seen: Span, wanted: Span, mut room: isize) -> Span {
     let (mut first, mut last) = (drawn.0.max(wanted.0), drawn.1.min(wanted.1));
     if first >= last {
         // Nothing of it is there: begin where the eye is.
-        return (seen.0, (seen.0 + IN_A_FRAME).min(wanted.1));
+        return (seen.0, (seen.0 + room).min(wanted.1));
     }
-    let mut room = IN_A_FRAME;
     let mut extend = |upto: Span| {
         let below = (upto.1 - last).clamp(0, room);
         last += below;
@@ -236,6 +252,11 @@ fn top_px() -> Option<f64> {
 fn screen_px() -> f64 {
     let height = window().inner_height().ok();
     height.and_then(|px| px.as_f64()).unwrap_or(800.0)
+}
+
+/// The browser's clock for measuring: milliseconds since the page began.
+fn now_ms() -> f64 {
+    window().performance().map_or(0.0, |clock| clock.now())
 }
 
 fn scroll_by(px: f64) {
@@ -284,7 +305,7 @@ mod tests {
         ] {
             let wanted = (seen.0 - BEYOND, seen.1 + BEYOND);
             let wanted = (wanted.0.max(0), wanted.1);
-            assert_eq!(closer(drawn, seen, wanted), next, "{drawn:?} {seen:?}");
+            assert_eq!(closer(drawn, seen, wanted, 8), next, "{drawn:?} {seen:?}");
         }
     }
 }
