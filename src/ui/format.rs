@@ -110,9 +110,9 @@ pub fn counted(n: usize, noun: &str) -> String {
 pub fn latency(ms: f64) -> String {
     if ms < 10.0 {
         let hundredths = (ms * 100.0).round() as u64;
-        format!("{}.{:02} ms", hundredths / 100, hundredths % 100)
+        figures::ms_hundredths(hundredths / 100, hundredths % 100)
     } else {
-        format!("{} ms", ms.round() as u64)
+        figures::ms(ms.round() as u64)
     }
 }
 

@@ -52,7 +52,7 @@ words! {
     lease_chart(renewals: &str, left: &str): "{renewals}; {left}.", "{renewals}；{left}。";
     lease_left(left: &str): "{left} left", "剩余 {left}";
     lease_ended: "it runs no more", "已不再计时";
-    renewals_seen(count: &str): "{count} in this picture", "图中有{count}";
+    renewals_seen(count: &str): "{count} in this picture", "图中有 {count}";
     quorum_lost_here: "quorum is lost here", "在此失去法定多数";
     expires_here: "expires here", "在此过期";
     a_fifth: "a fifth of the lease: at risk", "租约的五分之一：有风险";
@@ -90,7 +90,7 @@ words! {
     released_at(at: &str): "Not observed any more: released at {at}.", "已观察不到：于 {at} 被释放。";
     expired_at(at: &str): "Not observed any more: expired by itself at {at}.", "已观察不到：于 {at} 自行过期。";
     unseen_at(at: &str): "Not observed any more: it went away unseen, noticed at {at}.", "已观察不到：它在无人看到时消失，于 {at} 发现。";
-    observed(ago: &str): "observed {ago}", "观察于{ago}";
+    observed(ago: &str): "observed {ago}", "观察于 {ago}";
     quorum_lost_in(left: &str): "Quorum is lost in {left}.", "{left} 后失去法定多数。";
     expires_in(left: &str): "It expires by itself in {left}.", "{left} 后自行过期。";
     does_not_expire: "It does not expire by itself.", "它不会自行过期。";
@@ -148,7 +148,7 @@ pub mod renewed {
     words! {
         seen(count: u32): "{count} seen", "看到 {count} 次";
         every(span: &str): ", every {span}", "，每 {span} 一次";
-        last(ago: &str): ", the last {ago}", "，最近一次在{ago}";
+        last(ago: &str): ", the last {ago}", "，最近一次在 {ago}";
         margin(left: &str): ", with {left} of the lease left", "，当时租约还剩 {left}";
         missed(beats: &str): ", {beats} missed", "，错过{beats}";
         hands(times: u64): "; changes hands {times} times a minute, too fast to look at each", "；每分钟易手 {times} 次，快得无法逐一查看";

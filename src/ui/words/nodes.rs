@@ -57,7 +57,7 @@ words! {
     sentinels_are(addresses: String): "sentinels {addresses}", "哨兵 {addresses}";
     scan_budget: "Scan budget", "扫描预算";
     scan_used(used: String, allowed: u32): "{used} % of its time used, {allowed} % allowed", "用了它 {used} % 的时间，允许 {allowed} %";
-    scan_measured(keys: u32, ago: String): "{keys} keys a call, measured {ago}", "每次 {keys} 个键，测于{ago}";
+    scan_measured(keys: u32, ago: String): "{keys} keys a call, measured {ago}", "每次 {keys} 个键，测于 {ago}";
     scan_none: "No pass has gone over it yet.", "还没有扫描过它。";
     last_hour: "Last hour", "最近一小时";
     as_a_table: "As a table", "以表格显示";
