@@ -20,6 +20,12 @@ pub fn Openness() -> impl IntoView {
     view! { <OfMe show=openness /> }
 }
 
+/// The same, where a phone has room for what need not be read first.
+#[component]
+pub fn OpennessBelow() -> impl IntoView {
+    view! { <OfMe show=openness_below /> }
+}
+
 /// Something about whoever sees the page, once that is known; nothing where nobody is let in.
 #[component]
 fn OfMe(show: fn(Me) -> AnyView) -> impl IntoView {
@@ -92,7 +98,7 @@ fn openness(me: Me) -> AnyView {
     match me.came {
         Came::SignedIn | Came::VouchedFor => ().into_any(),
         Came::Local => view! {
-            <p class="mb-3 text-xs text-muted">
+            <p class="mb-3 text-xs text-muted max-sm:hidden">
                 {frame::local_operator()}
             </p>
         }
@@ -106,5 +112,14 @@ fn openness(me: Me) -> AnyView {
             </div>
         }
         .into_any(),
+    }
+}
+
+fn openness_below(me: Me) -> AnyView {
+    match me.came {
+        Came::SignedIn | Came::VouchedFor | Came::Anyone => ().into_any(),
+        Came::Local => {
+            view! { <span class="sm:hidden">{frame::local_operator()}</span> }.into_any()
+        }
     }
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::components::A;
 use leptos_router::hooks::use_location;
 
-use super::account::{Account, Openness};
+use super::account::{Account, Openness, OpennessBelow};
 use super::attention::Attention;
 use super::banners::Banners;
 use super::config_trouble::ConfigTrouble;
@@ -65,6 +65,7 @@ pub fn Layout(
             <footer class="flex flex-wrap gap-x-4 gap-y-1 border-t border-line px-4 py-4 text-xs text-muted md:px-6">
                 <span>{concat!("Lockkeeper ", env!("CARGO_PKG_VERSION"))}</span>
                 <span>{frame::as_last_seen()}</span>
+                <OpennessBelow />
                 <a href=paths::HELP rel="external" class="underline underline-offset-2 hover:text-ink">
                     {frame::help()}
                 </a>

@@ -101,7 +101,7 @@ fn NodeStrip(name: String) -> impl IntoView {
         let group = group.as_ref()?;
         let words = quorum(group);
         Some(
-            view! { <EnvironmentBadge environment=group.environment /> <span>{words}</span> }
+            view! { <EnvironmentBadge environment=group.environment /> <span class="max-sm:hidden">{words}</span> }
                 .into_any(),
         )
     };
@@ -149,7 +149,8 @@ fn NodeStrip(name: String) -> impl IntoView {
                             .collect_view()
                     }}
                 </ul>
-                <span>{move || seen()}</span>
+                // A phone has it on the page of the nodes, and where nothing is found.
+                <span class="max-sm:hidden">{move || seen()}</span>
             </div>
         }
 }

@@ -14,6 +14,9 @@ use crate::ui::paths;
 use crate::ui::query::Query;
 use crate::ui::words::{locks as words, rows};
 
+/// Something to press in that line.
+const PRESSED: &str = "needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-expanded:bg-accent-soft aria-pressed:bg-accent-soft";
+
 /// The line above the table.
 #[component]
 pub fn TableBar(
@@ -31,12 +34,25 @@ pub fn TableBar(
     let paused = holding.paused;
     let on_let_in = move || holding.let_in();
     let times = Times::expect();
+    let is_unfolded = RwSignal::new(false);
     view! {
         <div class="-my-2 flex min-h-8 flex-wrap items-center gap-x-3 gap-y-1 text-muted">
             <p>{move || counted.get()}</p>
+            <SortChoice query />
+            // On a phone the rest is one press away, so that the first rows are on the first screen.
             <button
                 type="button"
-                class="needs-script inline-flex h-7 items-center gap-1.5 rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
+                class=format!("{PRESSED} sm:hidden")
+                aria-expanded=move || if is_unfolded.get() { "true" } else { "false" }
+                aria-controls="table-more"
+                on:click=move |_| is_unfolded.update(|is_unfolded| *is_unfolded = !*is_unfolded)
+            >
+                {words::more()}
+            </button>
+            <div id="table-more" class="table-more" class=("is-unfolded", move || is_unfolded.get())>
+            <button
+                type="button"
+                class=PRESSED
                 aria-pressed=move || if paused.get() { "true" } else { "false" }
                 title=words::pause_means()
                 on:click=move |_| {
@@ -48,7 +64,6 @@ pub fn TableBar(
             >
                 {move || if paused.get() { words::resume() } else { words::pause() }}
             </button>
-            <SortChoice query />
             <ByChoice query />
             <SavedViews query />
             <Switch
@@ -57,6 +72,7 @@ pub fn TableBar(
                 on_switch=move |is_on| times.set(is_on)
             />
             <ExportLinks query />
+            </div>
             <span role="status">
                 {move || {
                     (waiting.get() > 0)
@@ -176,7 +192,7 @@ fn Switch(
     view! {
         <button
             type="button"
-            class="needs-script inline-flex h-7 items-center rounded-md px-2 hover:bg-sunken hover:text-ink aria-pressed:bg-accent-soft"
+            class=PRESSED
             aria-pressed=move || if is_on.get() { "true" } else { "false" }
             on:click=move |_| on_switch.run(!is_on.get_untracked())
         >

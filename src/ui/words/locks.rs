@@ -23,6 +23,7 @@ words! {
     export_json: "All locks of this list as JSON", "把此列表的全部锁导出为 JSON";
     times: "Times of day", "时刻";
     views: "Views", "视图";
+    more: "More", "更多";
     no_views: "Give what is shown now a name, and it is one click away.", "给当前显示的内容起个名字，以后一键即达。";
     view_name: "Name of the view", "视图名称";
     save_view: "Save", "保存";
