@@ -59,6 +59,46 @@ test('"what does web-2 still hold?" is a search, answered with its locks unfolde
   await expect(rows).toContainText('web-1');
 });
 
+test('all locks of a dead host are released from there, after a look at what would happen, and of no other host', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes: [node] });
+  await held(node, 'lock:a', 'web-2');
+  await held(node, 'lock:b', 'web-2');
+  await held(node, 'lock:c', 'web-21');
+  await open(page, console, '/owners');
+  const rows = page.getByRole('table', { name: 'Owners' });
+  await rows.getByRole('link', { name: 'Release all 2… of web-2', exact: true }).click();
+
+  const bar = page.getByRole('region', { name: 'Selected locks' });
+  await expect(bar.getByRole('status')).toHaveText('2 locks selected');
+  await expect(page.getByRole('checkbox', { name: 'Select lock:a', exact: true })).toBeChecked();
+  await expect(page.getByRole('checkbox', { name: 'Select lock:c', exact: true })).toHaveCount(0);
+  expect(await node.redis.exists('lock:a', 'lock:b', 'lock:c')).toBe(3);
+  // Loading the page again selects nothing by itself.
+  await expect(page).toHaveURL(`${console.url}/?q=host%3Aweb-2`);
+
+  await bar.getByRole('button', { name: 'Release…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Release 2 locks?' });
+  await expect(dialog).toContainText('2 would be released.');
+  await dialog.getByLabel('Reason').fill('web-2 died');
+  await dialog.getByRole('button', { name: 'Release 2', exact: true }).click();
+  await expect(dialog.getByRole('status').first()).toContainText('2 released, 0 left alone, 0 not tried.');
+  expect(await node.redis.exists('lock:a', 'lock:b')).toBe(0);
+  expect(await node.redis.exists('lock:c')).toBe(1);
+});
+
+test('who may not release is told so instead', async ({ page, lab }) => {
+  const [node] = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes: [node], readOnly: true });
+  await held(node, 'lock:a', 'web-2');
+  await open(page, console, '/owners');
+  await page.getByRole('link', { name: 'Release it… of web-2', exact: true }).click();
+  const bar = page.getByRole('region', { name: 'Selected locks' });
+  await expect(bar.getByRole('status')).toHaveText('None of these locks can be released together from here');
+  await bar.getByRole('button', { name: 'Clear' }).click();
+  await expect(bar).toBeHidden();
+});
+
 test.describe('in Chinese on a phone', () => {
   test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
 

@@ -44,3 +44,32 @@ test('the stuck lock is seen first, understood, freed, verified and found in the
   await open(page, console, lockPath('orders', 'lock:nightly-report'));
   await expect(page.getByRole('region', { name: 'History' })).toContainText('forced');
 });
+
+for (const locale of ['en-GB', 'zh-CN'] as const) {
+  test.describe(`on a phone, ${locale}`, () => {
+    test.use({ locale, viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+
+    test('the stuck lock is on the first screen, with others, and the rest of the controls is one press away', async ({ page, lab }) => {
+      const nodes = await lab.nodes(5);
+      const console = await lab.console({ name: 'orders', nodes, environment: 'production' }, { name: 'jobs', nodes: await lab.nodes(1) });
+      for (const name of ['a', 'b', 'c']) await take(nodes, `lock:busy:${name}`, `${name}-token-`.repeat(4), 600_000);
+      await take(nodes, 'lock:nightly-report', 'stuck-'.repeat(5));
+      await page.goto(console.url);
+      await expect(row(page, 'lock:busy:c')).toBeVisible({ timeout: 90_000 });
+      const first = page.getByRole('table').getByRole('row').nth(1);
+      await expect(first).toContainText('lock:nightly-report');
+      const edge = (await page.getByRole('navigation').first().boundingBox())!.y;
+      const end = async (lock: string) => {
+        const box = (await row(page, lock).boundingBox())!;
+        return box.y + box.height;
+      };
+      await expect.poll(() => end('lock:nightly-report')).toBeLessThanOrEqual(edge * 0.65);
+      expect((await row(page, 'lock:busy:a').boundingBox())!.y).toBeLessThan(edge);
+
+      await expect(page.getByRole('link', { name: 'CSV' })).toBeHidden();
+      await page.getByRole('button', { name: { 'en-GB': 'More', 'zh-CN': '更多' }[locale], exact: true }).click();
+      await expect(page.getByRole('link', { name: 'CSV' })).toBeVisible();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    });
+  });
+}

@@ -1,6 +1,7 @@
 //! Every URL of the console as a function, and the one way back: from a path to the lock that it names.
 
 use super::query::Query;
+use crate::domain::search::{Ask, Search};
 use crate::domain::{LockId, LockKey};
 
 /// Locks with longer names are looked at once, not followed.
@@ -58,6 +59,15 @@ pub fn here(pathname: &str, search: &str) -> String {
 /// The locks whose owner, name or fingerprint contains this.
 pub fn owned_by(name: &str) -> String {
     format!("{LOCKS}?q={}", segment(name))
+}
+
+/// What follows the address of a list whose locks are all to be selected, to be released together.
+pub const SELECT_ALL: &str = "#select-all";
+
+/// The locks of this host and of no other, all selected.
+pub fn select_all_of_host(name: &str) -> String {
+    let search = Search::default().with(Ask::Host(name.to_owned()));
+    format!("{LOCKS}?q={}{SELECT_ALL}", segment(&search.to_string()))
 }
 
 /// The page of one lock.

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::lock_name::LockName;
-use crate::domain::{LockId, OwnerRow, OwnersAsked, OwnersSort};
+use crate::domain::{LockId, OwnerRow, OwnersAsked, OwnersBy, OwnersSort};
 use crate::ui::kit::{Badge, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::owners as words;
@@ -27,7 +27,7 @@ pub fn OwnerRows(
     let is_open = !asked.text.is_empty() && rows.len() <= UNFOLDED;
     let rows: Vec<AnyView> = rows
         .into_iter()
-        .map(|row| view! { <Row row is_open /> }.into_any())
+        .map(|row| view! { <Row row is_open by=asked.by /> }.into_any())
         .collect();
     let columns = [
         (words::owner(), Some(OwnersSort::Name)),
@@ -96,7 +96,7 @@ fn SortBy(word: &'static str, sort: OwnersSort, asked: OwnersAsked) -> impl Into
 }
 
 #[component]
-fn Row(row: OwnerRow, is_open: bool) -> impl IntoView {
+fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
     const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
     let oldest = row.oldest;
@@ -146,6 +146,21 @@ fn Row(row: OwnerRow, is_open: bool) -> impl IntoView {
         .into_any()
     });
     let in_list = words::in_the_list(&shown);
+    // A process is found by a part of its name, which may be a part of another's too: only of a host all can be told for sure.
+    let release = (by == OwnersBy::Host).then(|| {
+        let (means, of) = (words::release_all_means(&shown), words::release_all_of(&shown));
+        view! {
+            <Link
+                href=paths::select_all_of_host(&row.name)
+                title=means
+                class="needs-script mt-1 inline-block rounded text-xs text-muted underline underline-offset-2 hover:text-ink"
+            >
+                {words::release_all(row.locks)}
+                <span class="sr-only">{of}</span>
+            </Link>
+        }
+        .into_any()
+    });
     view! {
         <tr role="row" class="border-line not-first:border-t">
             <td role="cell" class=CELL>
@@ -170,6 +185,7 @@ fn Row(row: OwnerRow, is_open: bool) -> impl IntoView {
             <td role="cell" class=format!("{CELL} min-w-0")>
                 <ul class="flex flex-col gap-0.5">{links(named)}</ul>
                 {rest}
+                {release}
             </td>
         </tr>
     }

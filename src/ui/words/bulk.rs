@@ -8,6 +8,7 @@ words! {
     select_all: "Select all that are shown", "选择显示的全部";
     several_owners: "Several owners are seen: release one of them on the lock's own page", "看到多个持有者：请在该锁自己的页面上释放其中一个";
     no_owner: "Nobody is seen with it", "没有看到任何持有者";
+    none_here: "None of these locks can be released together from here", "这些锁都不能在此一并释放";
     selected: "Selected locks", "已选择的锁";
     clear: "Clear", "清除";
     release: "Release…", "释放…";

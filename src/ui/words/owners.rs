@@ -23,6 +23,8 @@ words! {
     more(n: String): "{n} more", "还有 {n} 个";
     and_more(n: String): "and {n} more", "另有 {n} 个";
     in_the_list(owner: &str): "all locks of {owner} in the list", "在列表中查看 {owner} 的所有锁";
+    release_all_of(owner: &str): " of {owner}", "（{owner}）";
+    release_all_means(owner: &str): "select all locks of {owner} in the list; what a release would do is shown first, and nothing is released yet", "在列表中选中 {owner} 的所有锁；会先显示释放的结果，此时不会释放任何锁";
     at_risk(n: String): "{n} at risk", "{n} 个有风险";
     added_up(at: String, ago: String): "Added up at {at}, {ago}.", "汇总于 {at}，{ago}。";
     claimed: "What owners say of themselves, as far as their library writes it down: claimed, not proven.", "这是持有者自称的，且取决于其库是否写下：只是声称，未经证实。";
@@ -41,6 +43,16 @@ pub fn many_locks(n: u32) -> String {
         (Language::English, 1) => "1 lock".to_owned(),
         (Language::English, n) => format!("{n} locks"),
         (Language::Chinese, n) => format!("{n} 把锁"),
+    }
+}
+
+/// `Release all 3…`.
+pub fn release_all(n: u32) -> String {
+    match (language(), n) {
+        (Language::English, 1) => "Release it…".to_owned(),
+        (Language::English, n) => format!("Release all {n}…"),
+        (Language::Chinese, 1) => "释放这把锁…".to_owned(),
+        (Language::Chinese, n) => format!("释放全部 {n} 把锁…"),
     }
 }
 
