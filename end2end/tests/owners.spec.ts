@@ -28,7 +28,7 @@ test('a dead host shows what it still holds', async ({ page, lab }) => {
   await expect(page).toHaveURL(/by=label/);
   await expect(page.getByRole('link', { name: 'Process' })).toHaveAttribute('aria-current', 'true');
 
-  await rows.getByRole('link', { name: 'web-2' }).click();
+  await rows.getByRole('link', { name: 'web-2', exact: true }).click();
   await expect(page).toHaveURL(/q=web-2/);
   await expect(page.getByRole('table')).toContainText('lock:prod:a');
   await expect(page.getByRole('table')).not.toContainText('lock:prod:c');

@@ -55,7 +55,8 @@ for (const locale of ['en-GB', 'zh-CN'] as const) {
       for (const name of ['a', 'b', 'c']) await take(nodes, `lock:busy:${name}`, `${name}-token-`.repeat(4), 600_000);
       await take(nodes, 'lock:nightly-report', 'stuck-'.repeat(5));
       await page.goto(console.url);
-      await expect(row(page, 'lock:busy:c')).toBeVisible({ timeout: 90_000 });
+      await expect(page.getByText(/^(live, |实时，)\d/)).toBeVisible({ timeout: 90_000 });
+      await expect(row(page, 'lock:busy:c')).toBeVisible();
       const first = page.getByRole('table').getByRole('row').nth(1);
       await expect(first).toContainText('lock:nightly-report');
       const edge = (await page.getByRole('navigation').first().boundingBox())!.y;
