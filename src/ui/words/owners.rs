@@ -23,7 +23,7 @@ words! {
     more(n: String): "{n} more", "还有 {n} 个";
     and_more(n: String): "and {n} more", "另有 {n} 个";
     in_the_list(owner: &str): "all locks of {owner} in the list", "在列表中查看 {owner} 的所有锁";
-    release_all_of(owner: &str): " of {owner}", "（{owner}）";
+    release_all_of(owner: &str): " of {owner}", "（属于 {owner}）";
     release_all_means(owner: &str): "select all locks of {owner} in the list; what a release would do is shown first, and nothing is released yet", "在列表中选中 {owner} 的所有锁；会先显示释放的结果，此时不会释放任何锁";
     at_risk(n: String): "{n} at risk", "{n} 个有风险";
     added_up(at: String, ago: String): "Added up at {at}, {ago}.", "汇总于 {at}，{ago}。";

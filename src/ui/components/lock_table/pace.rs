@@ -35,8 +35,9 @@ impl Pace {
     }
 }
 
+/// So many rows, to be multiplied by a height or a time.
 #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^52")]
-fn rows_f64(rows: isize) -> f64 {
+pub fn rows_f64(rows: isize) -> f64 {
     rows as f64
 }
 

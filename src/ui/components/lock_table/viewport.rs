@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos::task::{spawn_local, tick};
 use wasm_bindgen::JsCast;
 
-use super::pace::Pace;
+use super::pace::{Pace, rows_f64};
 use crate::ui::live::ROWS_AT_FIRST;
 
 /// So many rows are drawn beyond those on screen, above and below.
@@ -280,11 +280,6 @@ fn whole(px: f64) -> i32 {
 )]
 fn rows_of(px: f64, row_px: f64) -> isize {
     (px / row_px).floor() as isize
-}
-
-#[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^52")]
-fn rows_f64(rows: isize) -> f64 {
-    rows as f64
 }
 
 #[cfg(test)]
