@@ -60,7 +60,16 @@ test('a name is copied from its row, whoever comes with a mouse or with the keyb
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
   const copy = (name: string) => row(page, name).getByRole('button', { name: 'Copy the name' });
   await row(page, 'lock:%2F second').hover();
-  await copy('lock:%2F second').click();
+  // A hand is not still between pressing and letting go, nor afterwards.
+  const { x, y, width, height } = (await copy('lock:%2F second').boundingBox())!;
+  const [left, top] = [x + width / 2, y + height / 2];
+  await page.mouse.move(left, top);
+  await page.mouse.down();
+  await page.mouse.move(left + 2, top + 2, { steps: 4 });
+  await page.mouse.up();
+  await expect(row(page, 'lock:%2F second')).toContainText('copied');
+  await page.mouse.move(left - 40, top, { steps: 8 });
+  await page.evaluate(() => new Promise(requestAnimationFrame));
   await expect(row(page, 'lock:%2F second')).toContainText('copied');
   expect(await clipboard()).toBe('lock:%2F second');
   await row(page, 'lock:first').focus();

@@ -128,7 +128,13 @@ pub fn LockRow(
     let run = Signal::derive(move || Run::of(&seen.read().lock));
     let is_gone = Signal::derive(move || seen.read().gone.is_some());
     // What copies the name is made when somebody comes near: few rows are ever copied from.
+    // Once only: set again, it would be made anew under the pointer.
     let is_near = RwSignal::new(false);
+    let come_near = move || {
+        if !is_near.get_untracked() {
+            is_near.set(true);
+        }
+    };
     let path = paths::lock(&id);
     let (key, copied, group) = (id.key.clone(), id.key.clone(), id.group.clone());
     let (on_phone, group) = groups.then(|| (group.clone(), group)).unzip();
@@ -139,10 +145,10 @@ pub fn LockRow(
             aria-rowindex=move || index.get().to_string()
             tabindex="-1"
             on:focusin=move |_| {
-                is_near.set(true);
+                come_near();
                 cursor.is_here(&id);
             }
-            on:pointermove=move |_| is_near.set(true)
+            on:pointermove=move |_| come_near()
         >
             <td role="cell" class="cell-select">
                 <SelectBox lock=Signal::derive(move || seen.get().lock) />
