@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Audited, LockKey, Timestamp};
+use super::{Audited, LockKey, Timestamp, text};
 
 /// What was done, or was to be.
 #[derive(
@@ -162,8 +162,7 @@ impl AuditFilter {
 }
 
 fn says(act: &Audited, part: &str) -> bool {
-    let part = part.to_lowercase();
-    let has = |text: &str| text.to_lowercase().contains(&part);
+    let has = |text: &str| text::contains(text, part);
     let may_have = |text: &Option<String>| text.as_deref().is_some_and(has);
     has(&act.who)
         || act.key.as_ref().is_some_and(|key| has(&key.text()))

@@ -63,18 +63,6 @@ impl Filter {
     }
 }
 
-/// Whether the text contains the part, in any case. Most names are ASCII: nothing is copied for them.
-pub(super) fn contains(text: &str, part: &str) -> bool {
-    if text.is_ascii() && part.is_ascii() {
-        let (text, part) = (text.as_bytes(), part.as_bytes());
-        return part.is_empty()
-            || text
-                .windows(part.len())
-                .any(|here| here.eq_ignore_ascii_case(part));
-    }
-    text.to_lowercase().contains(&part.to_lowercase())
-}
-
 /// What a list is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

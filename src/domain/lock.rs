@@ -243,7 +243,7 @@ impl Lock {
         };
         self.owners.iter().any(|owner| {
             let label = owner.label.as_deref();
-            label.is_some_and(|label| super::listing::contains(label, part))
+            label.is_some_and(|label| super::text::contains(label, part))
                 || begins(owner.fingerprint.as_str())
         })
     }

@@ -39,6 +39,7 @@ pub mod saw_tooth;
 pub mod search;
 #[cfg(test)]
 pub mod testing;
+pub mod text;
 pub mod timestamp;
 pub mod waits;
 pub mod way_out;

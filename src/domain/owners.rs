@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::listing::contains;
+use super::text::contains;
 use super::{Confidence, Flag, Lock, LockId, Timestamp};
 
 /// So many rows are told at most.

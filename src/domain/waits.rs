@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::listing::contains;
+use super::text::contains;
 use super::{Fingerprint, LockId, Owner, Timestamp};
 
 /// Where a waiter is seen.

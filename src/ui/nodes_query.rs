@@ -1,6 +1,6 @@
 //! Which groups the page of nodes shows, as its URL says it.
 
-use crate::domain::{GroupView, NodeState};
+use crate::domain::{GroupView, NodeState, text::contains};
 
 use super::paths;
 
@@ -67,8 +67,8 @@ impl NodesQuery {
     /// The names of the groups that are shown, and how many the text lets through. Where not all are shown, those with a
     /// node that cannot be used come first.
     pub fn shown(&self, groups: &[GroupView]) -> (Vec<String>, usize) {
-        let text = self.text.trim().to_lowercase();
-        let mut found: Vec<&GroupView> = groups.iter().filter(|group| has(group, &text)).collect();
+        let text = self.text.trim();
+        let mut found: Vec<&GroupView> = groups.iter().filter(|group| has(group, text)).collect();
         let (total, most) = (found.len(), GROUPS * (self.more + 1));
         if total > GROUPS {
             found.sort_by_key(|group| group.nodes_up() == group.nodes.len());
@@ -79,8 +79,8 @@ impl NodesQuery {
 }
 
 fn has(group: &GroupView, text: &str) -> bool {
-    let within = |word: &str| word.to_lowercase().contains(text);
-    let state = |state: NodeState| state.slug() == text;
+    let within = |word: &str| contains(word, text);
+    let state = |state: NodeState| state.slug().eq_ignore_ascii_case(text);
     text.is_empty()
         || within(&group.name)
         || group

@@ -131,7 +131,7 @@ fn begins_with(text: &str, beginning: &str) -> bool {
 }
 
 fn fits(value: &str, part: &str) -> bool {
-    crate::domain::listing::contains(value, part)
+    crate::domain::text::contains(value, part)
 }
 
 fn written(value: &str) -> String {

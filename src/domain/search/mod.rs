@@ -10,7 +10,7 @@ mod print;
 pub use complete::{Completion, Known, complete};
 pub use parse::{SearchError, Wrong};
 
-use super::listing::contains;
+use super::text::contains;
 use super::{By, Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
 
 /// What is searched for: all of these terms must hold.

@@ -135,10 +135,8 @@ pub fn only(only: Only) -> String {
 }
 
 fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next();
-    let first = first.map(|first| first.to_uppercase().chain(chars).collect());
-    first.unwrap_or_default()
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_ascii_uppercase() + rest
 }
 
 /// What comes first in an order.

@@ -3,7 +3,7 @@
 use leptos::prelude::document;
 
 use super::recent;
-use crate::domain::{Found, LockId};
+use crate::domain::{Found, LockId, text};
 use crate::ui::components::saved_views::View;
 use crate::ui::format;
 use crate::ui::paths;
@@ -60,16 +60,16 @@ pub(super) struct There {
 
 /// The commands that a text means, the likeliest first; without a text where somebody was lately, their views and all that is
 /// always there.
-pub(super) fn matching(text: &str, there: There) -> Vec<Command> {
-    let wanted = text.trim().to_lowercase();
+pub(super) fn matching(typed: &str, there: There) -> Vec<Command> {
+    let wanted = typed.trim();
     let mut all = Vec::new();
     if wanted.is_empty() {
         let lately = recent::all().into_iter();
         all.extend(lately.map(|(path, id)| lock(&id, path, palette::recent(), None)));
     }
     let is_meant = |command: &Command| {
-        let words = command.words.to_lowercase();
-        wanted.split_whitespace().all(|part| words.contains(part))
+        let mut parts = wanted.split_whitespace();
+        parts.all(|part| text::contains(&command.words, part))
     };
     all.extend(there.views.into_iter().map(view).filter(is_meant));
     let always = always(&there.list).into_iter();
