@@ -13,6 +13,7 @@ pub mod pages;
 pub mod paths;
 pub mod preferences;
 pub mod query;
+pub mod reactive;
 pub mod shortcuts;
 pub mod traces;
 pub mod waits_query;

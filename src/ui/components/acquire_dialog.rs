@@ -9,6 +9,7 @@ use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, draft, field::CONTROL};
 use crate::ui::later::{later, part};
 use crate::ui::live::Live;
+use crate::ui::reactive::effect_since;
 use crate::ui::words::act::{self, acquire as words};
 use crate::ui::words::told;
 use crate::ui::{calls, wire};
@@ -26,7 +27,7 @@ pub fn AcquireDialog(
         later(move || Box::pin(form(handle, on_acquired)))
     });
     // As with a release: who was signed out in the middle goes on where they were.
-    Effect::new(move |was_open: Option<bool>| {
+    effect_since(move |was_open: Option<bool>| {
         let is_open = open.get();
         match was_open {
             None if draft::kept(DRAFT).is_some() => open.set(true),
@@ -102,7 +103,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let format = RwSignal::new(first_format);
     let wait = RwSignal::new(filled.6);
     let keeps = RwSignal::new(filled.7);
-    Effect::new(move |before: Option<Filled>| {
+    effect_since(move |before: Option<Filled>| {
         let slug = format.get().slug().to_owned();
         let (group, key, amount, unit) = (group.get(), key.get(), amount.get(), unit.get());
         let filled = (

@@ -12,6 +12,7 @@ use web_sys::{Notification, NotificationOptions, NotificationPermission};
 use crate::ui::kit::Button;
 use crate::ui::live::Live;
 use crate::ui::preferences::Preference;
+use crate::ui::reactive::{effect, effect_since, memo};
 use crate::ui::words::frame;
 
 const CALM: &str = "/favicon.svg";
@@ -23,9 +24,9 @@ const ALARMED: &str = "/favicon-attention.svg";
 #[component]
 pub fn Attention() -> impl IntoView {
     let live = Live::expect();
-    let many = Memo::new(move |_| live.with_counts(|counts| counts.attention));
+    let many = memo(move |_| live.with_counts(|counts| counts.attention));
     let is_new = RwSignal::new(false);
-    Effect::new(move |before: Option<u32>| {
+    effect_since(move |before: Option<u32>| {
         let many = many.get();
         // What was there when the page was opened is on it.
         if before.is_some_and(|before| many > before) && is_elsewhere() {
@@ -34,7 +35,7 @@ pub fn Attention() -> impl IntoView {
         }
         many
     });
-    Effect::new(move || {
+    effect(move || {
         for event in ["visibilitychange", "focus"] {
             let handle = window_event_listener_untyped(event, move |_| {
                 if !is_elsewhere() {
@@ -44,7 +45,7 @@ pub fn Attention() -> impl IntoView {
             on_cleanup(move || handle.remove());
         }
     });
-    Effect::new(move || {
+    effect(move || {
         let icon = document().query_selector("link[rel=icon]").ok().flatten();
         if let Some(icon) = icon {
             // Fails only where the name of the attribute is none.
@@ -89,7 +90,7 @@ fn notify(many: u32) {
 pub fn NotifySwitch() -> impl IntoView {
     let is_on = RwSignal::new(false);
     let said = RwSignal::new("");
-    Effect::new(move || is_on.set(is_wanted()));
+    effect(move || is_on.set(is_wanted()));
     let press = move |()| {
         if is_on.get_untracked() {
             Preference::Notify.choose("");

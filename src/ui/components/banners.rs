@@ -9,6 +9,7 @@ use crate::ui::format;
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Freshness, Live};
 use crate::ui::paths;
+use crate::ui::reactive::memo;
 use crate::ui::words::{frame, told, verdicts};
 
 /// So many groups that cannot be asked have a banner of their own; more would hide the page.
@@ -20,11 +21,11 @@ const NAMED: usize = 8;
 #[component]
 pub fn Banners() -> impl IntoView {
     let live = Live::expect();
-    let stale = Memo::new(move |_| match live.freshness() {
+    let stale = memo(move |_| match live.freshness() {
         Freshness::Stale(heard) => Some(heard),
         Freshness::Starting | Freshness::Live => None,
     });
-    let dark = Memo::new(move |_| {
+    let dark = memo(move |_| {
         live.with_groups(|groups| {
             groups
                 .iter()
@@ -33,7 +34,7 @@ pub fn Banners() -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
-    let read_only = Memo::new(move |_| {
+    let read_only = memo(move |_| {
         live.with_groups(|groups| {
             let watched = groups.iter().filter(|group| group.read_only);
             watched.map(|group| group.name.clone()).collect::<Vec<_>>()
@@ -103,7 +104,7 @@ fn age(live: Live, since: crate::domain::Timestamp) -> String {
 #[component]
 fn Dark(name: String) -> impl IntoView {
     let live = Live::expect();
-    let group = Memo::new(move |_| live.group(&name));
+    let group = memo(move |_| live.group(&name));
     let told = move || group.read().as_ref().map(tell);
     let seen = move || {
         let heard = group.with(|group| {

@@ -9,6 +9,7 @@ use crate::domain::{Bundle, By, Flag, Verdict};
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::reactive::memo;
 use crate::ui::words::{locks, rows as words, verdicts};
 use crate::ui::{format, paths};
 
@@ -42,8 +43,8 @@ pub fn BundleRow(
         (_, By::Owner | By::Group) => "wrap-anywhere",
     };
     let href = Signal::derive(move || query.with(|query| query.opened(by, &name).path()));
-    let count = Memo::new(move |_| bundle.read().locks);
-    let oldest = Memo::new(move |_| bundle.read().oldest);
+    let count = memo(move |_| bundle.read().locks);
+    let oldest = memo(move |_| bundle.read().oldest);
     let held = move || match times.0.get() {
         true => format::time_of_day(oldest.get()),
         false => {
@@ -51,8 +52,8 @@ pub fn BundleRow(
             format::clock(u64::try_from(ms).unwrap_or(u64::MAX))
         }
     };
-    let states = Memo::new(move |_| states(&bundle.read()));
-    let trouble = Memo::new(move |_| {
+    let states = memo(move |_| states(&bundle.read()));
+    let trouble = memo(move |_| {
         let bundle = bundle.read();
         (bundle.attention, flags(&bundle))
     });
@@ -72,7 +73,7 @@ pub fn BundleRow(
         }
         .into_any()
     };
-    let first = Memo::new(move |_| bundle.read().first.clone());
+    let first = memo(move |_| bundle.read().first.clone());
     let first = move || {
         let id = first.get();
         view! {

@@ -18,6 +18,7 @@ use super::times::Times;
 use crate::domain::By;
 use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::reactive::{effect, memo};
 use crate::ui::words::{locks, rows as words};
 
 /// The table of bundles.
@@ -33,22 +34,22 @@ pub fn BundleTable(
     Times::provide();
     let live = Live::expect();
     let holding = Holding::of(live);
-    let shown = Memo::new(move |before: Option<&Shown>| {
+    let shown = memo(move |before: Option<&Shown>| {
         let looking = (holding.holds(), holding.times_let_in());
         Shown::next(before, &query.read(), live.bundles(by), looking)
     });
     follow_keys();
-    let names = Memo::new(move |_| shown.with(Shown::names));
-    let waiting = Memo::new(move |_| shown.with(|shown| shown.waiting));
-    let page = Memo::new(move |_| shown.with(|shown| shown.page));
+    let names = memo(move |_| shown.with(Shown::names));
+    let waiting = memo(move |_| shown.with(|shown| shown.waiting));
+    let page = memo(move |_| shown.with(|shown| shown.page));
     let counted = Signal::derive(move || match shown.with(|shown| shown.is_known) {
         true => words::counted(by, page.get().total, live.total()),
         false => locks::loading().to_owned(),
     });
-    let is_empty = Memo::new(move |_| shown.with(|shown| shown.is_known && shown.rows.is_empty()));
+    let is_empty = memo(move |_| shown.with(|shown| shown.is_known && shown.rows.is_empty()));
     let row = move |nth: ReadSignal<usize>, name: String| {
         let bundle = shown.with_untracked(|shown| shown.bundle(&name).cloned())?;
-        let now = Memo::new(move |before: Option<&_>| {
+        let now = memo(move |before: Option<&_>| {
             let now = shown.with(|shown| shown.bundle(&name).cloned());
             now.or_else(|| before.cloned())
                 .unwrap_or_else(|| bundle.clone())
@@ -109,7 +110,7 @@ pub fn BundleTable(
 
 /// `j` and `k` go from bundle to bundle; Enter on one opens it, as on any link.
 fn follow_keys() {
-    Effect::new(move |_| {
+    effect(move || {
         let listening = window_event_listener(ev::keydown, press);
         on_cleanup(move || listening.remove());
     });

@@ -8,6 +8,7 @@ use crate::domain::{Flag, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::{Only, Query};
+use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 const TILES: [(Only, Tone); 11] = [
@@ -31,7 +32,7 @@ pub fn FilterTiles(
     query: Memo<Query>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let counts = Memo::new(move |_| {
+    let counts = memo(move |_| {
         live.with_counts(|counts| {
             let named = |counts: &BTreeMap<String, u32>, name| counts.get(name).copied();
             let count = |only: Only| match only {
@@ -65,7 +66,7 @@ pub fn FilterTiles(
 
 #[component]
 fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> impl IntoView {
-    let current = Memo::new(move |_| query.with(|query| query.only == filter));
+    let current = memo(move |_| query.with(|query| query.only == filter));
     // A second press on a filter takes it away again.
     let href = Signal::derive(move || {
         let next = if current.get() {

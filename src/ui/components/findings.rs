@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use crate::domain::{Checkup, Finding, Severity, Unchecked};
 use crate::ui::format;
 use crate::ui::kit::{Badge, CopyButton, Tone};
+use crate::ui::reactive::memo;
 use crate::ui::words::findings as words;
 
 /// What the doctor says of one group, kept up to date; grouped by how much it matters.
@@ -23,7 +24,7 @@ pub fn Findings(
         let words = words::summary(checkup);
         Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> }.into_any())
     };
-    let unchecked = Memo::new(move |_| checkup.get().map(|checkup| checkup.unchecked));
+    let unchecked = memo(move |_| checkup.get().map(|checkup| checkup.unchecked));
     let not_checked = move || {
         let unchecked = unchecked.get().filter(|unchecked| !unchecked.is_empty());
         unchecked.map(|unchecked| view! { <NotChecked unchecked /> }.into_any())

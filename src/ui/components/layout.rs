@@ -15,6 +15,7 @@ use super::settings::Settings;
 use crate::ui::kit::{Icon, Sign};
 use crate::ui::later::FetchingPage;
 use crate::ui::paths;
+use crate::ui::reactive::memo;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::{frame, palette};
 
@@ -25,7 +26,7 @@ pub fn Layout(
     children: Children,
 ) -> impl IntoView {
     let location = use_location();
-    let is_sign_in = Memo::new(move |_| location.pathname.with(|path| path == paths::SIGN_IN));
+    let is_sign_in = memo(move |_| location.pathname.with(|path| path == paths::SIGN_IN));
     Shortcuts::expect().listen();
     view! {
         <Attention />

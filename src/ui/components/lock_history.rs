@@ -11,6 +11,7 @@ use crate::domain::{
 };
 use crate::ui::kit::{Badge, Tone};
 use crate::ui::live::Live;
+use crate::ui::reactive::{effect_since, memo};
 use crate::ui::words::lock::{self as words, renewed};
 use crate::ui::{calls, format};
 
@@ -32,8 +33,8 @@ pub fn ask(id: &LockId) -> Loading<History> {
 /// Asks again when the page has not seen each renewal: while it woke up or was out of sight the picture would have a hole.
 fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
     let (live, id) = (Live::expect(), id.clone());
-    let count = Memo::new(move |_| live.lock(&id).map(|lock| lock.renewals.count));
-    Effect::new(move |before: Option<Option<u32>>| {
+    let count = memo(move |_| live.lock(&id).map(|lock| lock.renewals.count));
+    effect_since(move |before: Option<Option<u32>>| {
         let now = count.get();
         if let (Some(Some(before)), Some(now)) = (before, now)
             && now > before.saturating_add(1)
@@ -47,14 +48,14 @@ fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
 /// Asks again whenever the lock gets another owner or is gone.
 pub fn again_when_the_owner_changes<T: DeserializeOwned + 'static>(id: &LockId, asked: Loading<T>) {
     let (live, id) = (Live::expect(), id.clone());
-    let owners = Memo::new(move |_| {
+    let owners = memo(move |_| {
         let owners = live.lock(&id).map(|lock| lock.owners);
         (
             owners.map(|owners| owners.into_iter().map(|owner| owner.fingerprint).collect()),
             live.ending(&id).map(|gone| gone.at),
         )
     });
-    Effect::new(
+    effect_since(
         move |before: Option<(Option<Vec<Fingerprint>>, Option<Timestamp>)>| {
             let now = owners.get();
             if before.is_some_and(|before| before != now) {

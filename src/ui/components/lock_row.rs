@@ -18,6 +18,7 @@ use crate::domain::{Lock, LockKey};
 use crate::ui::kit::copy::to_clipboard;
 use crate::ui::kit::{Badge, Icon, Sign};
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 use crate::ui::{format, paths};
 
@@ -101,7 +102,7 @@ pub fn LockRow(
         owners.map(|owner| name(owner).into_any()).collect_view()
     };
     let times = Times::expect();
-    let held = Memo::new(move |_| {
+    let held = memo(move |_| {
         let acquired_at = seen.read().lock.acquired_at;
         if times.0.get() {
             return format::time_of_day(acquired_at);

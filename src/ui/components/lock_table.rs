@@ -29,6 +29,7 @@ use crate::domain::LockId;
 use crate::domain::listing::Sort;
 use crate::ui::live::{Freshness, Live};
 use crate::ui::query::Query;
+use crate::ui::reactive::{effect, effect_since, memo};
 use crate::ui::words::locks as words;
 
 /// What is drawn in one row: a lock, or the place of one that is on its way.
@@ -61,7 +62,7 @@ pub fn LockTable(
     let live = Live::expect();
     let viewport = Viewport::at(live.from_untracked());
     let holding = Holding::of(live);
-    let rows = Memo::new(move |before: Option<&Rows>| {
+    let rows = memo(move |before: Option<&Rows>| {
         let origin = before.map_or(0, |before| before.origin);
         let seen = viewport.seen_untracked(origin);
         let query = query.get();
@@ -85,19 +86,19 @@ pub fn LockTable(
     viewport.follow();
     cursor.follow();
     // The page scrolls with the list, and asks for the rows that come into sight.
-    Effect::new(move |_| {
+    effect(move || {
         let origin = rows.with(|rows| rows.origin);
         viewport.moved_to(origin);
         viewport.at_next_frame();
     });
-    Effect::new(move |_| {
+    effect(move || {
         let stand = rows.with(|rows| {
             let (from, sent) = live.rows(&rows.query);
             rows.stand((from, &sent), &viewport.seen(rows.origin))
         });
         live.look_at_rows(&stand);
     });
-    Effect::new(move |before: Option<Query>| {
+    effect_since(move |before: Option<Query>| {
         let query = query.get();
         if before.is_some_and(|before| before != query) {
             viewport.to_top();
@@ -105,12 +106,12 @@ pub fn LockTable(
         query
     });
 
-    let drawn = Memo::new(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
+    let drawn = memo(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
     let beginnings =
-        Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
-    let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
-    let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
-    let blind = Memo::new(move |_| {
+        memo(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
+    let several_groups = memo(move |_| live.with_groups(|groups| groups.len() > 1));
+    let is_empty = memo(move |_| rows.with(|rows| rows.total == 0));
+    let blind = memo(move |_| {
         let none_up = live.with_groups(|groups| {
             !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
         });
@@ -127,9 +128,9 @@ pub fn LockTable(
             }}
         }
     };
-    let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
+    let waiting = memo(move |_| rows.with(|rows| rows.waiting));
     let counted = Signal::derive(move || words::counted(rows.with(|rows| rows.total)));
-    let page = Memo::new(move |_| {
+    let page = memo(move |_| {
         rows.with(|rows| Page {
             from: rows.from,
             rows: rows.ids.len(),
@@ -143,9 +144,8 @@ pub fn LockTable(
         match line {
             Line::Lock(id) => {
                 let place = id.clone();
-                let index = Memo::new(move |_| {
-                    rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2)
-                });
+                let index =
+                    memo(move |_| rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2));
                 match untrack(|| live.shared(&id)) {
                     Some(lock) => {
                         view! { <LockRow lock beginnings groups index=index.into() cursor /> }

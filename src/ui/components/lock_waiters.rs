@@ -8,6 +8,7 @@ use super::loaded::{Loaded, Loading};
 use crate::domain::{LockId, Waiter, Waits, WaitsIn};
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::{Live, again};
+use crate::ui::reactive::memo;
 use crate::ui::words::lock::{self as words, waiting};
 use crate::ui::{calls, format, paths};
 
@@ -24,7 +25,7 @@ pub fn LockWaiters(
 ) -> impl IntoView {
     let told = RwSignal::new(None::<Waits>);
     // What is asked does not depend on anything.
-    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
+    again(EVERY, memo(|_| ()), |()| calls::waits(), told);
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
         view! { <Shown told id=id.clone() /> }.into_any()
@@ -42,7 +43,7 @@ pub fn LockWaiters(
 #[component]
 fn Shown(told: RwSignal<Option<Waits>>, id: LockId) -> impl IntoView {
     // The moment it was read changes every time; the lines are drawn again only when something else did.
-    let here = Memo::new(move |_| {
+    let here = memo(move |_| {
         told.with(|told| {
             let waits = told.as_ref()?;
             waits

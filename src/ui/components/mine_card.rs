@@ -12,6 +12,7 @@ use super::owner_name::grouped;
 use crate::domain::{Fault, Format, Lease, LockId, Mine, Released};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::act::{self, mine as words};
 use crate::ui::words::lock::name as owner_name;
 use crate::ui::words::told;
@@ -52,8 +53,8 @@ pub fn MineCard(
             at_risk: false,
         }
     });
-    let is_lost = Memo::new(move |_| held.read().lost.is_some());
-    let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
+    let is_lost = memo(move |_| held.read().lost.is_some());
+    let is_over = memo(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
     let seen = {
         let id = id.clone();
         move || {

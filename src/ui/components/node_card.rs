@@ -10,6 +10,7 @@ use crate::domain::{MissingPermission, Moved, NodePast, NodeState, NodeView, Rol
 use crate::ui::format;
 use crate::ui::kit::{Banner, CopyButton, Tone};
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::told;
 use crate::ui::words::{nodes as words, verdicts};
 
@@ -32,7 +33,7 @@ pub fn NodeCard(
     let address = Signal::derive(move || node.read().address.clone());
     let wrong = move || words::trouble(&node.read());
     let replica = move || node.read().role == Some(Role::Replica);
-    let missing = Memo::new(move |_| node.read().missing.clone());
+    let missing = memo(move |_| node.read().missing.clone());
     let facts = move || {
         let past = past.read();
         let mut all = facts(&node.read(), past.as_ref(), live.now.get());
@@ -42,16 +43,16 @@ pub fn NodeCard(
         }
         all
     };
-    let hour = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
-    let scan = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
-    let turns = Memo::new(move |_| {
+    let hour = memo(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
+    let scan = memo(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
+    let turns = memo(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.turns.clone())
                 .unwrap_or_default()
         })
     });
-    let moves = Memo::new(move |_| {
+    let moves = memo(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.moves.clone())

@@ -7,6 +7,7 @@ use super::owner_name::OwnerName;
 use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 use crate::ui::words::told;
 
@@ -20,7 +21,7 @@ pub fn NodeMatrix(
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
-    let names = Memo::new(move |_| {
+    let names = memo(move |_| {
         lock.with(|lock| {
             lock.nodes
                 .iter()

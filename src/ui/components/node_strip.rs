@@ -9,6 +9,7 @@ use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
+use crate::ui::reactive::memo;
 use crate::ui::words::{seen as words, verdicts};
 
 /// So many groups have a line of their own; of more, those with a node that does not answer.
@@ -55,11 +56,11 @@ pub fn NodeStrips(
     query: Memo<Query>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let lined = Memo::new(move |_| {
+    let lined = memo(move |_| {
         let chosen = query.with(|query| query.group.clone());
         live.with_groups(|groups| Lined::of(groups, chosen.as_deref()))
     });
-    let names = Memo::new(move |_| lined.with(|lined| lined.names.clone()));
+    let names = memo(move |_| lined.with(|lined| lined.names.clone()));
     let others = move || {
         let (others, troubled) = lined.with(|lined| (lined.others, lined.troubled));
         let text = match troubled {
@@ -92,7 +93,7 @@ pub fn NodeStrips(
 #[component]
 fn NodeStrip(name: String) -> impl IntoView {
     let live = Live::expect();
-    let group = Memo::new({
+    let group = memo({
         let name = name.clone();
         move |_| live.group(&name)
     });

@@ -11,6 +11,7 @@ use crate::ui::kit::{Button, Icon, Sign};
 use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::reactive::effect;
 use crate::ui::traces;
 use crate::ui::words::locks as words;
 
@@ -68,7 +69,7 @@ part! { dialogs: fn inside(query: Memo<Query>) -> view! { <Inside query /> } }
 fn Inside(query: Memo<Query>) -> impl IntoView {
     let live = Live::expect();
     let views = RwSignal::new(Vec::<View>::new());
-    Effect::new(move |_| views.set(self::views(live)));
+    effect(move || views.set(self::views(live)));
     let keep = move |next: Vec<View>| {
         traces::keep(&stored(live), &written(&next));
         views.set(next);

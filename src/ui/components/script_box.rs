@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
 use crate::ui::kit::CopyButton;
+use crate::ui::reactive::effect;
 use crate::ui::words::lock as words;
 use crate::ui::{format, paths};
 
@@ -19,7 +20,7 @@ pub fn ScriptBox(
 ) -> impl IntoView {
     // Where the console is, only the browser knows.
     let origin = RwSignal::new("http://127.0.0.1:7878".to_owned());
-    Effect::new(move || {
+    effect(move || {
         if let Ok(here) = window().location().origin() {
             origin.set(here);
         }

@@ -10,6 +10,7 @@ use crate::ui::kit::{Icon, Link, Sign, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::{Only, Query};
+use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 /// More groups than this are not chosen from a menu, but by the beginning of their name.
@@ -63,7 +64,7 @@ pub fn SearchBar(
 #[component]
 fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
     let live = Live::expect();
-    let groups = Memo::new(move |_| {
+    let groups = memo(move |_| {
         live.with_groups(|groups| {
             let names = groups.iter().map(|group| group.name.clone());
             names.collect::<Vec<_>>()

@@ -10,6 +10,7 @@ use crate::domain::search::{Completion, Known, complete};
 use crate::ui::kit::field::CONTROL;
 use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 /// So many owners are offered at most, whoever matches first.
@@ -28,7 +29,7 @@ pub fn SearchBox(
     let field = NodeRef::<html::Input>::new();
     let completion = RwSignal::new(Completion::default());
     let picked = RwSignal::new(None::<usize>);
-    let is_open = Memo::new(move |_| completion.with(|completion| !completion.offers.is_empty()));
+    let is_open = memo(move |_| completion.with(|completion| !completion.offers.is_empty()));
     let close = move || {
         completion.set(Completion::default());
         picked.set(None);
@@ -84,7 +85,7 @@ pub fn SearchBox(
         }
         event.prevent_default();
     };
-    let wrong = Memo::new(move |_| {
+    let wrong = memo(move |_| {
         let error = query.with(|query| query.search().err())?;
         Some(words::wrong(&error))
     });

@@ -12,6 +12,7 @@ use crate::domain::listing::Sort;
 use crate::ui::kit::{Icon, Link, Sign};
 use crate::ui::paths;
 use crate::ui::query::Query;
+use crate::ui::reactive::memo;
 use crate::ui::words::{locks as words, rows};
 
 /// Something to press in that line.
@@ -155,7 +156,7 @@ fn SortChoice(query: Memo<Query>) -> impl IntoView {
 fn ByChoice(query: Memo<Query>) -> impl IntoView {
     let choice = move |by: Option<By>| {
         let href = Signal::derive(move || query.with(|query| query.bundled(by).path()));
-        let current = Memo::new(move |_| query.with(|query| query.by == by));
+        let current = memo(move |_| query.with(|query| query.by == by));
         let (said, title) = match by {
             Some(by) => (rows::by(by), rows::by_means(by)),
             None => (rows::not_grouped(), rows::not_grouped_means()),

@@ -1,6 +1,7 @@
 //! A modal dialog on the browser's own `<dialog>`: it keeps the focus inside, closes on Escape and on the way back, and gives the
 //! focus back.
 
+use crate::ui::reactive::effect;
 use leptos::ev;
 use leptos::html;
 use leptos::leptos_dom::helpers::window_event_listener;
@@ -48,7 +49,7 @@ fn Opened(
 ) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();
     // By the time an effect runs the content is in the page, so that the browser finds the control that wants the focus.
-    Effect::new(move || {
+    effect(move || {
         if let Some(dialog) = node.get()
             && !dialog.open()
         {

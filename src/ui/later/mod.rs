@@ -39,6 +39,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::ui::reactive::effect;
 use leptos::leptos_dom::helpers::{
     TimeoutHandle, request_animation_frame, set_timeout_with_handle,
 };
@@ -82,7 +83,7 @@ pub fn later(ask: impl Fn() -> Part + 'static) -> AnyView {
     }
     let (stand, tries) = (RwSignal::new(Stand::OnItsWay), RwSignal::new(0_u32));
     let drawn = StoredValue::new_local(None);
-    Effect::new(move |_| {
+    effect(move || {
         tries.track();
         stand.set(Stand::OnItsWay);
         let slow = Alarm::set(move || stand.set(Stand::Slow));

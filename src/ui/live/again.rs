@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::Live;
 use crate::domain::{Fault, Timestamp};
+use crate::ui::reactive::effect_since;
 use crate::ui::wire::Told;
 
 /// Puts an answer into `told` this often, and at once when it is asked `about` something else.
@@ -18,7 +19,7 @@ where
     F: Future<Output = Result<Told, Fault>> + 'static,
 {
     let live = Live::expect();
-    Effect::new(move |asked: Option<(Timestamp, A)>| {
+    effect_since(move |asked: Option<(Timestamp, A)>| {
         let (now, about_now) = (live.now.get(), about.get());
         let (asked_at, asked_about) = asked.unwrap_or((now, about_now.clone()));
         if now.since(asked_at) < every && asked_about == about_now {

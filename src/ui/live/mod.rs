@@ -20,6 +20,7 @@ use crate::domain::{
 use super::calls;
 use super::components::loaded::Loading;
 use super::query::Query;
+use crate::ui::reactive::{effect, memo};
 pub use again::again;
 use asked::{Asked, Sums};
 pub use asked::{ROWS_AT_FIRST, rows_at_first, seen_from};
@@ -106,8 +107,8 @@ impl Live {
         provide_context(live);
         // Effects run in the browser only, and after the page has woken up with the server's own words. This one runs once
         // more when there are any: what it starts lives until it runs again.
-        let has_begun = Memo::new(move |_| live.position.with(Option::is_some));
-        Effect::new(move |_| {
+        let has_begun = memo(move |_| live.position.with(Option::is_some));
+        effect(move || {
             if has_begun.get() {
                 stream::follow(live);
             }
@@ -149,7 +150,7 @@ impl Live {
 
     /// Has the locks of this list sent, now and whenever it becomes another one.
     pub fn look_at(self, query: Memo<Query>) {
-        Effect::new(move |_| {
+        effect(move || {
             let query = query.get();
             let is_new = self.asked.with_untracked(|asked| asked.query != query);
             if is_new {

@@ -23,6 +23,7 @@ use web_sys::{EventSource, MessageEvent};
 use super::Live;
 use crate::domain::{Change, Fault, Snapshot, Timestamp, WindowNews};
 use crate::ui::components::attention;
+use crate::ui::reactive::effect_since;
 use crate::ui::{calls, paths, wire};
 
 /// How often the page's clock ticks.
@@ -48,7 +49,7 @@ pub(super) fn follow(live: Live) {
         is_retrying: Cell::new(false),
     });
     let asking = Rc::clone(&stream);
-    Effect::new(move |before: Option<String>| {
+    effect_since(move |before: Option<String>| {
         let address = live.asked.with(|asked| {
             paths::events(
                 &asked.query,

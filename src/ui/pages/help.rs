@@ -10,6 +10,7 @@ use leptos_meta::Title;
 use crate::ui::components::keys_dialog::KeysTable;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::verdict_diagram::VerdictDiagram;
+use crate::ui::reactive::effect;
 use crate::ui::words::{frame, help, palette};
 
 /// The page of help.
@@ -17,7 +18,7 @@ use crate::ui::words::{frame, help, palette};
 pub fn HelpPage() -> impl IntoView {
     let node = NodeRef::<html::Div>::new();
     // Whoever comes here by the browser's own back button came without a page from the server.
-    Effect::new(move || {
+    effect(move || {
         if node
             .get()
             .is_some_and(|node| node.child_element_count() == 0)

@@ -24,6 +24,7 @@ use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flag
 use crate::ui::components::verdict_sentence::VerdictSentence;
 use crate::ui::kit::{Button, Icon, Link, Sign, Variant};
 use crate::ui::live::{Gone, Live};
+use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 use crate::ui::{calls, format, paths};
 
@@ -115,7 +116,7 @@ fn Sighted(
     let live = Live::expect();
     let known = {
         let id = id.clone();
-        Memo::new(move |before: Option<&Known>| {
+        memo(move |before: Option<&Known>| {
             if let Some(lock) = live.lock(&id) {
                 return Known::Here(lock);
             }
@@ -130,7 +131,7 @@ fn Sighted(
             }
         })
     };
-    let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
+    let exists = memo(move |_| known.with(|known| known.lock().is_some()));
     // Asked for in any case: what was never worked out does not tell when it changes.
     let shown = move || match (
         exists.get(),
@@ -193,18 +194,18 @@ fn Shown(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let lock = Memo::new(move |before: Option<&Lock>| {
+    let lock = memo(move |before: Option<&Lock>| {
         known
             .with(|known| known.lock().cloned())
             .unwrap_or_else(|| before.unwrap_or(&first).clone())
     });
-    let ended = Memo::new(move |_| known.with(Known::ended));
-    let is_followed = Memo::new(move |_| !known.with(|known| matches!(known, Known::Asked(_))));
+    let ended = memo(move |_| known.with(Known::ended));
+    let is_followed = memo(move |_| !known.with(|known| matches!(known, Known::Asked(_))));
     let group = {
         let name = id.group.clone();
-        Memo::new(move |_| live.group(&name))
+        memo(move |_| live.group(&name))
     };
-    let production = Memo::new(move |_| {
+    let production = memo(move |_| {
         group.with(|group| group.as_ref().map(|group| group.environment))
             == Some(Environment::Production)
     });

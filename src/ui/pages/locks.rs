@@ -18,6 +18,7 @@ use crate::ui::kit::{Button, Icon, Sign};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
+use crate::ui::reactive::memo;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::locks as words;
 
@@ -25,11 +26,11 @@ use crate::ui::words::locks as words;
 #[component]
 pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
-    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
+    let query = memo(move |_| search.with(|search| Query::parse(search)));
     Live::expect().look_at(query);
     Selection::provide();
     let acquiring = Shortcuts::expect().acquiring;
-    let by = Memo::new(move |_| query.with(|query| query.by));
+    let by = memo(move |_| query.with(|query| query.by));
     let acquire = Callback::new(move |()| acquiring.set(true));
     let table = move || match by.get() {
         Some(by) => view! { <BundleTable query by on_acquire=acquire /> }.into_any(),

@@ -16,6 +16,7 @@ use crate::ui::components::mine_card::{Ended, MineCard};
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
 use crate::ui::live::Live;
+use crate::ui::reactive::effect_since;
 use crate::ui::words::act::{acquire, mine as words};
 
 /// How often the console is asked how the locks stand that it keeps.
@@ -85,7 +86,7 @@ pub fn MinePage() -> impl IntoView {
 /// While the console keeps any of the locks, asks how they stand.
 fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
     let live = Live::expect();
-    Effect::new(move |asked_at: Option<Timestamp>| {
+    effect_since(move |asked_at: Option<Timestamp>| {
         let now = live.now.get();
         let asked_at = asked_at.unwrap_or(now);
         let kept = |mine: &RwSignal<Mine>| mine.with_untracked(|mine| mine.auto_renew);

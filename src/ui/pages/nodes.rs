@@ -19,6 +19,7 @@ use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
 use crate::ui::kit::{Badge, Empty, Link, Tone};
 use crate::ui::live::{Live, again};
 use crate::ui::nodes_query::NodesQuery;
+use crate::ui::reactive::memo;
 use crate::ui::words::{findings, nodes as words};
 use crate::ui::{calls, format, paths};
 
@@ -32,8 +33,8 @@ const OPEN: usize = 5;
 #[component]
 pub fn NodesPage() -> impl IntoView {
     let search = use_location().search;
-    let query = Memo::new(move |_| NodesQuery::parse(&search.read()));
-    let about = Memo::new(move |_| query.with(NodesQuery::search));
+    let query = memo(move |_| NodesQuery::parse(&search.read()));
+    let about = memo(move |_| query.with(NodesQuery::search));
     let asked = Loading::new(move || calls::nodes(about.get_untracked()));
     let told = RwSignal::new(None::<NodesTold>);
     again(EVERY, about, calls::nodes, told);
@@ -59,7 +60,7 @@ pub fn NodesPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-5 flex">
                 <FindBox
-                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
+                    text=memo(move |_| query.with(|query| query.text.clone()))
                     page=paths::NODES
                     label=words::find()
                     hint=words::find_hint()
@@ -74,8 +75,7 @@ pub fn NodesPage() -> impl IntoView {
 #[component]
 fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl IntoView {
     let live = Live::expect();
-    let found =
-        Memo::new(move |_| live.with_groups(|groups| query.with(|query| query.shown(groups))));
+    let found = memo(move |_| live.with_groups(|groups| query.with(|query| query.shown(groups))));
     let names = move || found.with(|(names, _)| names.clone());
     let more = move || {
         let (shown, total) = found.with(|(names, total)| (names.len(), *total));
@@ -132,15 +132,15 @@ fn Group(
     found: Memo<(Vec<String>, usize)>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let group = Memo::new({
+    let group = memo({
         let name = name.clone();
         move |_| live.group(&name)
     });
-    let checkup = Memo::new({
+    let checkup = memo({
         let name = name.clone();
         move |_| told.with(|told| checkup_of(told.as_ref()?, &name))
     });
-    let past = Memo::new({
+    let past = memo({
         let name = name.clone();
         move |_| told.with(|told| past_of(told.as_ref()?, &name))
     });
@@ -163,13 +163,13 @@ fn Group(
         let words = findings::summary(checkup);
         Some(view! { <Badge tone>{words}</Badge> }.into_any())
     };
-    let nodes = Memo::new(move |_| {
+    let nodes = memo(move |_| {
         group.with(|group| {
             let nodes = group.iter().flat_map(|group| &group.nodes);
             nodes.map(|node| node.name.clone()).collect::<Vec<_>>()
         })
     });
-    let sentinels = Memo::new(move |_| {
+    let sentinels = memo(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.sentinels.clone())
@@ -178,7 +178,7 @@ fn Group(
     });
     let card = move |name: String| {
         let node = node(group, name.clone())?;
-        let past = Memo::new(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
+        let past = memo(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
         Some(view! { <NodeCard node past sentinels /> }.into_any())
     };
     view! {
@@ -274,7 +274,7 @@ fn node(group: Memo<Option<GroupView>>, name: String) -> Option<Memo<NodeView>> 
             .cloned()
     };
     let first = group.with_untracked(&find)?;
-    Some(Memo::new(move |before: Option<&NodeView>| {
+    Some(memo(move |before: Option<&NodeView>| {
         group
             .with(&find)
             .unwrap_or_else(|| before.unwrap_or(&first).clone())

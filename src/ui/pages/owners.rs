@@ -12,6 +12,7 @@ use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
 use crate::ui::components::owner_rows::OwnerRows;
 use crate::ui::kit::{Empty, Link};
 use crate::ui::live::{Live, again};
+use crate::ui::reactive::memo;
 use crate::ui::words::owners as words;
 use crate::ui::{calls, format, owners_query, paths};
 
@@ -24,8 +25,8 @@ const UNDERLINED: &str = "font-medium text-accent underline underline-offset-2";
 #[component]
 pub fn OwnersPage() -> impl IntoView {
     let search = use_location().search;
-    let asked = Memo::new(move |_| owners_query::parse(&search.read()));
-    let about = Memo::new(move |_| asked.with(owners_query::search));
+    let asked = memo(move |_| owners_query::parse(&search.read()));
+    let about = memo(move |_| asked.with(owners_query::search));
     let loading = Loading::new(move || calls::owners(about.get_untracked()));
     let told = RwSignal::new(None::<Owners>);
     again(EVERY, about, calls::owners, told);
@@ -49,7 +50,7 @@ pub fn OwnersPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-4 flex">
                 <FindBox
-                    text=Memo::new(move |_| asked.with(|asked| asked.text.clone()))
+                    text=memo(move |_| asked.with(|asked| asked.text.clone()))
                     page=paths::OWNERS
                     label=words::find()
                     hint=words::find_hint()
@@ -90,7 +91,7 @@ fn By(asked: Memo<OwnersAsked>, this: OwnersBy, words: &'static str) -> impl Int
 fn Shown(told: RwSignal<Option<Owners>>, asked: Memo<OwnersAsked>) -> impl IntoView {
     let live = Live::expect();
     // The moment it was added up changes every time; the rows are drawn again only when something else did.
-    let picture = Memo::new(move |_| {
+    let picture = memo(move |_| {
         told.with(|told| {
             let owners = told.as_ref()?;
             Some(Owners {

@@ -13,6 +13,7 @@ use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
 use crate::ui::components::wait_tree::WaitTree;
 use crate::ui::kit::{Banner, Empty, Link, Tone, field::CONTROL};
 use crate::ui::live::{Live, again};
+use crate::ui::reactive::memo;
 use crate::ui::waits_query::{WaitsQuery, Which};
 use crate::ui::words::waits as words;
 use crate::ui::{calls, format, paths};
@@ -25,9 +26,9 @@ const EVERY: Duration = Duration::from_secs(2);
 pub fn WaitsPage() -> impl IntoView {
     let asked = Loading::new(calls::waits);
     let told = RwSignal::new(None::<Waits>);
-    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
+    again(EVERY, memo(|_| ()), |()| calls::waits(), told);
     let search = use_location().search;
-    let query = Memo::new(move |_| search.with(|search| WaitsQuery::parse(search)));
+    let query = memo(move |_| search.with(|search| WaitsQuery::parse(search)));
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
         view! { <Shown told query /> }.into_any()
@@ -42,7 +43,7 @@ pub fn WaitsPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
                 <FindBox
-                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
+                    text=memo(move |_| query.with(|query| query.text.clone()))
                     page=paths::WAITS
                     label=words::find()
                     hint=words::find_hint()
@@ -78,7 +79,7 @@ fn hidden(query: &WaitsQuery) -> Vec<AnyView> {
 #[component]
 fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
     let live = Live::expect();
-    let groups = Memo::new(move |_| {
+    let groups = memo(move |_| {
         live.with_groups(|groups| {
             let names = groups.iter().map(|group| group.name.clone());
             names.collect::<Vec<_>>()
@@ -140,7 +141,7 @@ fn Only(query: Memo<WaitsQuery>, which: Which, words: &'static str) -> impl Into
 fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoView {
     let live = Live::expect();
     // The moment it was read changes every time; the picture is drawn again only when something else did.
-    let picture = Memo::new(move |_| {
+    let picture = memo(move |_| {
         told.with(|told| {
             let waits = told.as_ref()?;
             let observed_at = Timestamp::from_millis(0);

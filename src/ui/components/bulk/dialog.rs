@@ -12,6 +12,7 @@ use crate::ui::kit::{
 };
 use crate::ui::live::Live;
 use crate::ui::paths;
+use crate::ui::reactive::memo;
 use crate::ui::words::bulk as words;
 
 /// What is inside the dialog.
@@ -22,7 +23,7 @@ pub(super) fn BulkForm(
     /// Closes the dialog.
     handle: DialogHandle,
 ) -> impl IntoView {
-    let sums = Memo::new(move |_| run.sums());
+    let sums = memo(move |_| run.sums());
     let told = move || {
         let sums = sums.get();
         match run.phase.get() {
@@ -41,7 +42,7 @@ pub(super) fn BulkForm(
         }
     };
     // The form stays as it is while the nodes are asked again: what was typed is not lost.
-    let part = Memo::new(move |_| match run.phase.get() {
+    let part = memo(move |_| match run.phase.get() {
         Phase::Idle | Phase::Rehearsing | Phase::Ready => Phase::Ready,
         other @ (Phase::Running | Phase::Over) => other,
     });
@@ -52,7 +53,7 @@ pub(super) fn BulkForm(
         Phase::Running => view! { <Running run /> }.into_any(),
         Phase::Over => view! { <Over run handle /> }.into_any(),
     };
-    let count = Memo::new(move |_| run.lines.with(Vec::len));
+    let count = memo(move |_| run.lines.with(Vec::len));
     view! {
         <div class="flex flex-col gap-4 p-5">
             <h2 id="bulk-title" class="text-lg font-semibold">
@@ -72,12 +73,12 @@ pub(super) fn BulkForm(
 fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
     let live = Live::expect();
     let typed = RwSignal::new(String::new());
-    let sums = Memo::new(move |_| run.sums());
-    let is_grave = Memo::new(move |_| {
+    let sums = memo(move |_| run.sums());
+    let is_grave = memo(move |_| {
         run.lines
             .with(|lines| lines.iter().any(|line| line.is_grave))
     });
-    let phrase = Memo::new(move |_| is_grave.get().then(|| words::phrase(sums.get().would)));
+    let phrase = memo(move |_| is_grave.get().then(|| words::phrase(sums.get().would)));
     let why_not = Signal::derive(move || {
         if run.phase.get() != Phase::Ready {
             Some(words::still_asking().to_owned())
@@ -159,7 +160,7 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
 
 #[component]
 fn Running(run: Run) -> impl IntoView {
-    let sums = Memo::new(move |_| run.sums());
+    let sums = memo(move |_| run.sums());
     let done = move || sums.get().released + sums.get().left_alone;
     let why_not = Signal::derive(move || run.stops.get().then(|| words::stopping().to_owned()));
     view! {
@@ -184,7 +185,7 @@ fn Over(run: Run, handle: DialogHandle) -> impl IntoView {
         let text = report.with(|report| paths::segment(report));
         format!("data:text/csv;charset=utf-8,{text}")
     };
-    let rest = Memo::new(move |_| run.sums().not_tried);
+    let rest = memo(move |_| run.sums().not_tried);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
             <CopyButton text=report label=words::copy_report() />

@@ -6,6 +6,7 @@ use super::report::told;
 use super::run::{Line, Run};
 use crate::ui::components::lock_name::LockName;
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::bulk as words;
 
 /// Of more locks than this those are followed only that are on the page anyway.
@@ -17,7 +18,7 @@ pub(super) fn Lines(
     /// What is being done.
     run: Run,
 ) -> impl IntoView {
-    let count = Memo::new(move |_| run.lines.with(Vec::len));
+    let count = memo(move |_| run.lines.with(Vec::len));
     let head = "sticky top-0 bg-sunken px-3 py-1.5 text-start font-medium text-muted";
     view! {
         <div
@@ -51,7 +52,7 @@ fn Row(run: Run, nth: usize, line: Line) -> impl IntoView {
     if run.lines.with_untracked(Vec::len) <= FOLLOWED {
         live.follow(&id);
     }
-    let outcome = Memo::new(move |_| {
+    let outcome = memo(move |_| {
         run.lines.with(|lines| {
             let line = lines.get(nth)?;
             let lock = live.with_locks(|locks| locks.get(&line.picked.id).cloned());

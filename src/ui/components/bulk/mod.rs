@@ -22,6 +22,7 @@ use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
+use crate::ui::reactive::{effect, effect_since, memo};
 use crate::ui::words::bulk as words;
 
 /// Says how many locks are selected, and what can be done with them; fetched when the first one is.
@@ -35,8 +36,8 @@ pub fn BulkBar(
     };
     let is_wanted = RwSignal::new(false);
     let hash = use_location().hash;
-    let all_asked = Memo::new(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
-    Effect::new(move |_| {
+    let all_asked = memo(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
+    effect(move || {
         // Somebody may have been signed out in the middle of it. Once only: setting it again would draw the bar anew.
         let is_needed =
             selection.count() > 0 || all_asked.get() || draft::kept(run::DRAFT).is_some();
@@ -65,14 +66,14 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         open.set(true);
     };
     // Somebody was signed out in the middle of it, or loaded the page again.
-    Effect::new(move |_| {
+    effect(move || {
         if let Some((picked, reason)) = run::kept() {
             selection.add(picked);
             run.reason.set(reason);
             begin();
         }
     });
-    Effect::new(move |was_open: Option<bool>| {
+    effect_since(move |was_open: Option<bool>| {
         let is_open = open.get();
         if was_open == Some(true) && !is_open {
             draft::forget(run::DRAFT);
@@ -83,7 +84,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         is_open
     });
     // What is shown may be less than the list has; how much that is changes while somebody selects.
-    let counted = Memo::new(move |_| {
+    let counted = memo(move |_| {
         let (count, total) = (selection.count(), live.total());
         let is_a_part = selection.is_all_shown() || count >= MOST_AT_ONCE;
         match is_a_part && count < total && query.with(|query| query.by.is_none()) {
@@ -91,7 +92,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
             false => words::count(count),
         }
     });
-    let offers = Memo::new(move |_| selection.is_all_shown() && selection.count() < live.total());
+    let offers = memo(move |_| selection.is_all_shown() && selection.count() < live.total());
     let is_picking = RwSignal::new(false);
     let picking = Signal::derive(move || is_picking.get().then(|| words::picking().to_owned()));
     let fault = RwSignal::new(None::<Fault>);
@@ -119,7 +120,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         });
     };
     let navigate = use_navigate();
-    Effect::new(move |_| {
+    effect(move || {
         if all_asked.get() {
             pick_all();
             // Once only: who comes back here, or loads the page again, has selected nothing.
@@ -134,8 +135,8 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
     let why_not = Signal::derive(move || {
         (selection.count() > MOST_AT_ONCE).then(|| words::too_many(MOST_AT_ONCE))
     });
-    let has_report = Memo::new(move |_| run.phase.get() == Phase::Over && !open.get());
-    let is_shown = Memo::new(move |_| {
+    let has_report = memo(move |_| run.phase.get() == Phase::Over && !open.get());
+    let is_shown = memo(move |_| {
         selection.count() > 0 || has_report.get() || has_none.get() || fault.with(Option::is_some)
     });
     let said = move || match selection.count() {

@@ -9,6 +9,7 @@ use wasm_bindgen::JsCast;
 
 use super::pace::{Pace, rows_f64};
 use crate::ui::live::ROWS_AT_FIRST;
+use crate::ui::reactive::effect;
 
 /// So many rows are drawn beyond those on screen, above and below.
 const BEYOND: isize = 6;
@@ -54,7 +55,7 @@ impl Viewport {
 
     /// Follows the screen, in the browser, for as long as the table lives.
     pub fn follow(self) {
-        Effect::new(move |_| {
+        effect(move || {
             self.at_next_frame();
             let scrolling = window_event_listener_untyped("scroll", move |_| self.at_next_frame());
             let resizing = window_event_listener_untyped("resize", move |_| self.at_next_frame());

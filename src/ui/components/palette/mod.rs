@@ -22,6 +22,7 @@ use crate::ui::kit::Dialog;
 use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
+use crate::ui::reactive::{effect, memo};
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::palette;
 use crate::ui::{calls, paths};
@@ -37,7 +38,7 @@ pub fn Palette() -> impl IntoView {
     let open = Shortcuts::expect().palette;
     let location = use_location();
     let is_out = Live::expect().is_out;
-    Effect::new(move || {
+    effect(move || {
         let here = paths::here(&location.pathname.read(), &location.search.read());
         // Who signed out in another tab is not followed in this one.
         if !is_out.get_untracked() {
@@ -45,7 +46,7 @@ pub fn Palette() -> impl IntoView {
         }
     });
     // Whoever moves or types may ask for a dialog next: it shall be there by then.
-    Effect::new(|_| {
+    effect(|| {
         let is_asked = Rc::new(Cell::new(false));
         let ask = move || {
             if !is_asked.replace(true) {
@@ -113,7 +114,7 @@ fn Inside() -> impl IntoView {
         paths::LOCKS => Query::parse(&location.search.read_untracked()),
         _ => Query::default(),
     };
-    let shown = Memo::new(move |_| {
+    let shown = memo(move |_| {
         let there = There {
             views: saved_views::views(live),
             list: looked_at.clone(),

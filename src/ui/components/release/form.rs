@@ -17,6 +17,7 @@ use crate::ui::kit::{
     Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
 };
 use crate::ui::live::Live;
+use crate::ui::reactive::memo;
 use crate::ui::words::act as words;
 use crate::ui::words::verdicts;
 use crate::ui::{calls, format};
@@ -76,14 +77,14 @@ pub fn ReleaseForm(
 
     let current = {
         let (id, seen) = (id.clone(), seen.clone());
-        Memo::new(move |before: Option<&Lock>| {
+        memo(move |before: Option<&Lock>| {
             live.lock(&id)
                 .unwrap_or_else(|| before.unwrap_or(&seen).clone())
         })
     };
     let standing = {
         let id = id.clone();
-        Memo::new(move |before: Option<&Standing>| {
+        memo(move |before: Option<&Standing>| {
             let (lock, gone) = (live.lock(&id), live.ending(&id));
             fingerprint.with(|seen| {
                 Standing::now(
@@ -96,13 +97,13 @@ pub fn ReleaseForm(
             })
         })
     };
-    let is_asked_for = Memo::new(move |_| {
+    let is_asked_for = memo(move |_| {
         let environment = group.with(|group| group.as_ref().map(|group| group.environment));
         is_harmful || environment == Some(Environment::Production)
     });
     let confirmation = {
         let key = id.key.clone();
-        Memo::new(move |_| {
+        memo(move |_| {
             is_asked_for
                 .get()
                 .then(|| fingerprint.with(|fingerprint| Confirmation::of(&key, fingerprint)))

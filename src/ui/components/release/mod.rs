@@ -16,6 +16,7 @@ use self::harm::ReleaseHarm;
 use self::result::ReleaseResult;
 use crate::domain::{Confidence, Fingerprint, GroupView, Lock, Released};
 use crate::ui::kit::{Dialog, DialogHandle};
+use crate::ui::reactive::effect_since;
 use crate::ui::words::libraries;
 
 /// Why a lock like this is never released for its owner.
@@ -66,7 +67,7 @@ pub fn ReleaseDialog(
         .into_any()
     });
     // Whoever signed in again, or loaded the page again in the middle, goes on where they were; whoever closes the dialog is done.
-    Effect::new(move |was_open: Option<bool>| {
+    effect_since(move |was_open: Option<bool>| {
         let is_open = open.get();
         let id = lock.with_untracked(|lock| lock.id.clone());
         match was_open {
