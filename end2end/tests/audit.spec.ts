@@ -63,6 +63,43 @@ test('filters stand in the address, older acts are a page away, and all of it is
   expect((await file).suggestedFilename()).toBe('audit.csv');
 });
 
+test.describe('on a phone', () => {
+  test.use({ viewport: { width: 390, height: 844 } });
+
+  test('the latest act is on the first screen, and the filters are one press away', async ({ page, lab }) => {
+    const console = await lab.console({ name: 'orders', nodes: await lab.nodes(1) });
+    for (const key of ['lock:a', 'lock:b']) {
+      await fetch(`${console.url}/api/v1/groups/orders/locks/${key}/acquire`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ttl_ms: 60_000 }),
+      });
+    }
+    await open(page, console, '/audit');
+    const act = page.getByRole('cell', { name: 'Lock lock:b' });
+    const seen = async () => (await act.boundingBox())!.y + (await act.boundingBox())!.height;
+    expect(await seen()).toBeLessThan(600);
+    const filters = page.getByRole('button', { name: 'Filters', exact: true });
+    const end = page.getByRole('combobox', { name: 'End', exact: true });
+    await expect(end).toBeHidden();
+    await filters.press('Enter');
+    await expect(filters).toHaveAttribute('aria-expanded', 'true');
+    await end.selectOption('done');
+    await page.getByRole('combobox', { name: 'Act', exact: true }).selectOption('acquire');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await expect(page).toHaveURL(/act=acquire&end=done/);
+    // Folded again; that something is filtered stays to be seen.
+    await expect(page.getByRole('button', { name: 'Filters (2)' })).toHaveAttribute('aria-expanded', 'false');
+    expect(await seen()).toBeLessThan(600);
+    // A search goes off without a look at what is folded.
+    await page.getByRole('searchbox').fill('lock:a');
+    await page.getByRole('searchbox').press('Enter');
+    await expect(page).toHaveURL(/q=lock%3Aa&act=acquire&end=done/);
+    await expect(page.getByRole('cell', { name: 'Lock lock:a' })).toBeVisible();
+    await expect(act).toHaveCount(0);
+  });
+});
+
 test.describe('in Chinese on a phone', () => {
   test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
 

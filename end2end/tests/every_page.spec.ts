@@ -2,7 +2,7 @@
 // anybody out, and in Chinese nothing is left in English.
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from '@playwright/test';
-import { englishIn, everywhere, type Locale, sticksOut, troubled } from './everywhere';
+import { englishIn, everywhere, type Locale, mispunctuatedIn, sticksOut, troubled } from './everywhere';
 import { expect, open, test } from './fixtures';
 
 const WIDTHS = [390, 1440, 2560];
@@ -22,7 +22,10 @@ async function look(page: Page, locale: Locale, where: string) {
     expect.soft(await sticksOut(page), `${place}, scrolls sideways`).toBeLessThanOrEqual(0);
     expect.soft(await keepsOut(page), place).toEqual([]);
   }
-  if (locale === 'zh-CN') expect.soft(await englishIn(page), `${where} has English left in it`).toEqual([]);
+  if (locale === 'zh-CN') {
+    expect.soft(await englishIn(page), `${where} has English left in it`).toEqual([]);
+    expect.soft(await mispunctuatedIn(page), `${where} has signs of English in Chinese`).toEqual([]);
+  }
   await page.setViewportSize({ width: 1440, height: 1000 });
 }
 

@@ -42,7 +42,7 @@ export const WORDS = {
     select: (lock: string) => `选择 ${lock}`,
     selected: '已选择的锁',
     release: '释放…',
-    wouldBe: '将释放 1 个',
+    wouldBe: '将释放 1 把',
     more: '更多',
     find: '查找',
     owners: '持有者',
@@ -68,11 +68,11 @@ export async function everyState(lab: Lab): Promise<Troubled> {
     { name: 'orders', nodes, environment: 'production' },
     { name: 'jobs', nodes: [single], readOnly: true },
   );
-  await take(nodes, 'lock:held', 'a'.repeat(32), 3_600_000);
-  await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 3_600_000);
+  await take(nodes, 'lock:held', 'a'.repeat(32), 3_000_000);
+  await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 3_000_000);
   await take(nodes, 'lock:no-expiry', 'c'.repeat(32));
-  await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 3_600_000);
-  await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 3_600_000);
+  await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 3_000_000);
+  await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 3_000_000);
   return { console, nodes, single };
 }
 
@@ -204,4 +204,41 @@ export async function englishIn(page: Page): Promise<string[]> {
     return words.some((word) => !SAME_IN_CHINESE.has(word.toLowerCase()));
   };
   return [...new Set(texts.filter(english).map((text) => text.trim()))];
+}
+
+/** Where Chinese is written with the signs of English, with a space beside its own or between two words, or without one beside a figure. */
+export async function mispunctuatedIn(page: Page): Promise<string[]> {
+  const lines = await page.evaluate(() => {
+    // Names, code and what somebody typed stand as they are: a letter in their place.
+    const quoted = 'code, pre, kbd, bdi, [lang="en"], .font-mono, input, textarea, select';
+    const lines: string[] = [document.title];
+    let line = '';
+    const end = () => {
+      lines.push(line.replace(/\s+/g, ' ').trim());
+      line = '';
+    };
+    const read = (element: Element) => {
+      const { display } = getComputedStyle(element);
+      if (display === 'none' || element.matches('script, style, noscript')) return;
+      for (const name of ['title', 'aria-label', 'placeholder', 'data-label']) lines.push(element.getAttribute(name) ?? '');
+      const isOfTheLine = display === 'inline' || display === 'contents';
+      if (!isOfTheLine) end();
+      if (element.matches(quoted)) line += 'x';
+      else {
+        for (const child of element.childNodes) {
+          if (child instanceof Element) read(child);
+          else if (child.nodeType === Node.TEXT_NODE) line += child.textContent;
+        }
+      }
+      if (!isOfTheLine) end();
+    };
+    read(document.body);
+    end();
+    return lines;
+  });
+  // What stands in quotation marks is what it says, a call of a function is code, and the number before a title stands there in every
+  // language. Code may stand apart from the sentence before it.
+  const own = (line: string) => line.replaceAll(/“[^”]*”|`[^`]*`|\w+\(\)|^\(\d+\)/g, 'x');
+  const wrong = /[\u4e00-\u9fff] ?[,;:!?()]|[,;:!?()] ?[\u4e00-\u9fff]| [，。：；？（）、]|[，。：；？（）、] (?!x)|[\u4e00-\u9fff] [\u4e00-\u9fff]|[\u4e00-\u9fff]\d|\d[\u4e00-\u9fff]/;
+  return [...new Set(lines.filter((line) => wrong.test(own(line))))];
 }

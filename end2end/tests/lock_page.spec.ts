@@ -1,4 +1,5 @@
 // The page of a lock: when it is lost, how its lease ran, who held it, and the same for whoever cannot see the pictures.
+import { mispunctuatedIn } from './everywhere';
 import { expect, lockPath, open, take, test } from './fixtures';
 
 test('the verdict counts down to the loss of the quorum, and the charts are told in words and as tables', async ({ page, lab }) => {
@@ -60,11 +61,19 @@ test('in Chinese the page and its dialog are Chinese', async ({ browser, lab }) 
   const nodes = await lab.nodes(3);
   const console = await lab.console({ name: 'orders', nodes });
   await take(nodes, 'lock:a', 'a'.repeat(32), 60_000);
+  const renewals = async () => (await (await fetch(`${console.url}/api/v1/groups/orders/locks/lock%3Aa`)).json()).renewals.count;
+  await expect.poll(renewals).toBe(0);
+  for (let n = 1; n <= 3; n++) {
+    for (const node of nodes) await node.redis.pexpire('lock:a', 60_000 + n * 10_000);
+    await expect.poll(renewals).toBe(n);
+  }
   const context = await browser.newContext({ locale: 'zh-CN' });
   const page = await context.newPage();
   await page.goto(console.url + lockPath('orders', 'lock:a'));
   await expect(page.getByText(/后失去法定多数。/)).toBeVisible();
   await expect(page.getByRole('img', { name: '租约随时间的变化' })).toBeVisible();
+  await expect(page.getByRole('list', { name: '持有记录，最近的在前' })).toContainText('3 次续租');
+  expect(await mispunctuatedIn(page)).toEqual([]);
   const release = page.getByRole('button', { name: '强制释放…' });
   const dialog = page.getByRole('dialog');
   // The page may not be awake yet.
@@ -76,7 +85,28 @@ test('in Chinese the page and its dialog are Chinese', async ({ browser, lab }) 
   await dialog.getByLabel('原因').fill('测试');
   await dialog.getByRole('button', { name: '释放', exact: true }).click();
   await expect(dialog).toContainText('已在 3 个节点中的 3 个上释放');
+  expect(await mispunctuatedIn(page)).toEqual([]);
+  await page.goto(`${console.url}/audit`);
+  await page.getByText('更多', { exact: true }).first().click();
+  expect(await mispunctuatedIn(page)).toEqual([]);
   await context.close();
+});
+
+test('on a phone the answers of all nodes are read without a step aside', async ({ page, lab }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const nodes = await lab.nodes(3);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes.slice(0, 2), 'lock:a', 'a'.repeat(32), 600_000);
+  await open(page, console, lockPath('orders', 'lock:a'));
+  const matrix = page.getByRole('region', { name: 'What each node answers' });
+  const answers = matrix.getByRole('row');
+  await expect(answers.filter({ hasText: 'holds' })).toHaveCount(2);
+  await expect(answers.filter({ hasText: 'absent' })).toHaveCount(1);
+  expect(await matrix.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  for (const title of ['Lease', 'Clock', 'Restarted', 'Ping']) {
+    const { x, width } = (await matrix.locator(`td[data-label="${title}"]`).first().boundingBox())!;
+    expect(x + width, title).toBeLessThanOrEqual(390);
+  }
 });
 
 test('the key can be read as the nodes have it, with its token masked', async ({ page, lab }) => {

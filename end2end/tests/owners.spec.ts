@@ -99,6 +99,24 @@ test('who may not release is told so instead', async ({ page, lab }) => {
   await expect(bar).toBeHidden();
 });
 
+test.describe('on a phone', () => {
+  test.use({ viewport: { width: 390, height: 844 } });
+
+  test('what releases all of them stands below the locks, not beside one', async ({ page, lab }) => {
+    const [node] = await lab.nodes(1);
+    const console = await lab.console({ name: 'orders', nodes: [node] });
+    await held(node, 'lock:a', 'web-2');
+    await held(node, 'lock:b', 'web-2');
+    await open(page, console, '/owners');
+    const all = (await page.getByRole('link', { name: 'Release all 2… of web-2', exact: true }).boundingBox())!;
+    for (const name of ['lock:a', 'lock:b']) {
+      const lock = (await page.getByRole('link', { name, exact: true }).boundingBox())!;
+      expect(lock.x, name).toBe(all.x);
+      expect(lock.y + lock.height, name).toBeLessThanOrEqual(all.y);
+    }
+  });
+});
+
 test.describe('in Chinese on a phone', () => {
   test.use({ locale: 'zh-CN', viewport: { width: 390, height: 844 } });
 

@@ -162,5 +162,8 @@ test.describe('without JavaScript', () => {
     await expect(row(page, 'lock:a')).toContainText('held');
     await page.getByRole('link', { name: 'lock:a' }).click();
     await expect(page.getByText(/Held by/)).toBeVisible();
+    // Nothing is promised that only a script could do.
+    await expect(page.getByText('Force release…')).toBeHidden();
+    await expect(page.getByText('connecting')).toBeHidden();
   });
 });

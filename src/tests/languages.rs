@@ -1,7 +1,7 @@
 //! The pages speak the language that was chosen, or else the one that the browser wants.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lockkeeper::ui::words::told;
 use regex::Regex;
@@ -96,7 +96,6 @@ const SAME_IN_BOTH: [&str; 3] = ["API", "Lockkeeper", "MONITOR"];
 
 #[test]
 fn every_sentence_has_a_wording_of_its_own_in_both_languages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/words");
     let text = r#""((?:[^"\\]|\\.)*)""#;
     let entry = Regex::new(&format!(
         r"(?m)^\s+(\w+)\s*(?:\([^)]*\))?:\s*{text},\s*{text};"
@@ -112,19 +111,7 @@ fn every_sentence_has_a_wording_of_its_own_in_both_languages() {
     };
     let placeholder = Regex::new(r"\{[^}]*\}").unwrap();
     let (mut seen, mut wrong) = (0, Vec::new());
-    let mut folders = vec![folder];
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for found in std::fs::read_dir(folder).unwrap() {
-            let path = found.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.push(path);
-            }
-        }
-    }
-    for path in files {
+    for path in wordings() {
         let source = std::fs::read_to_string(&path).unwrap();
         for found in entry.captures_iter(&source) {
             seen += 1;
@@ -143,6 +130,51 @@ fn every_sentence_has_a_wording_of_its_own_in_both_languages() {
                 wrong.push(format!(
                     "{place}: one wording leaves out what the other tells"
                 ));
+            }
+        }
+    }
+    assert!(seen > 100, "{seen} sentences");
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// The files with what the pages say.
+fn wordings() -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/words")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for found in std::fs::read_dir(folder).unwrap() {
+            let path = found.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// What looks wrong and is right: the name of a language in a sentence that is English.
+const AS_IN_ENGLISH: [&str; 1] = ["Speak Chinese (简体中文)"];
+
+#[test]
+fn chinese_is_written_with_its_own_punctuation() {
+    let text = Regex::new(r#""((?:[^"\\\n]|\\.)*)""#).unwrap();
+    let chinese = r"[\u{4e00}-\u{9fff}]";
+    let half = Regex::new(&format!(r"{chinese} ?[,;:!?()]|[,;:!?()] ?{chinese}")).unwrap();
+    // Signs that are as wide as a letter have their space in themselves.
+    let spaced = Regex::new(r" [，。：；？（）、]|[，。：；？（）、] ").unwrap();
+    // Calls of functions, as programs write them.
+    let call = Regex::new(r"\w+\(\)").unwrap();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for path in wordings() {
+        let source = std::fs::read_to_string(&path).unwrap();
+        for found in text.captures_iter(&source) {
+            let wording = &*call.replace_all(&found[1], "x");
+            seen += usize::from(wording.contains('。'));
+            let is_wrong = half.is_match(wording) || spaced.is_match(wording);
+            if is_wrong && !AS_IN_ENGLISH.contains(&wording) {
+                wrong.push(format!("{}: {wording}", path.display()));
             }
         }
     }

@@ -74,6 +74,13 @@ impl AuditQuery {
         fields.into_iter().filter_map(given).collect()
     }
 
+    /// How many filters are set, beside the search and the one lock.
+    pub fn given(&self) -> usize {
+        let others = ["q", "key_encoded", "cursor"];
+        let fields = self.fields().into_iter();
+        fields.filter(|(name, _)| !others.contains(name)).count()
+    }
+
     /// The page that shows this.
     pub fn path(&self) -> String {
         self.at(paths::AUDIT)
@@ -150,6 +157,8 @@ mod tests {
         assert_eq!(AuditQuery::parse(search), query);
         assert_eq!(AuditQuery::parse(&query.search()), query);
         assert_eq!(AuditQuery::default().path(), "/audit");
+        // Group, act, who, end and from; the search and the one lock stand for themselves.
+        assert_eq!(query.given(), 5);
     }
 
     #[test]

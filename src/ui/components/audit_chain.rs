@@ -36,7 +36,7 @@ pub fn AuditChain(
 fn said(words: String) -> AnyView {
     view! {
         <p class="text-xs text-muted">
-            {words::chain()} " " {words} <code>"lockkeeper audit verify"</code>
+            {words::chain()} {words} <code>"lockkeeper audit verify"</code>
         </p>
     }
     .into_any()

@@ -6,7 +6,7 @@ use crate::domain::{ActOutcome, Answer, Audited, NodeAct};
 use crate::ui::format;
 use crate::ui::words::audit as words;
 use crate::ui::words::lock::name as owner_name;
-use crate::ui::words::told;
+use crate::ui::words::{punctuation, told};
 
 /// The table: node, before, after.
 #[component]
@@ -96,11 +96,11 @@ fn sides(node: &NodeAct, who: &str) -> (String, String) {
         ActOutcome::Released => (there(), words::gone().to_owned()),
         ActOutcome::Releasable | ActOutcome::Holds { .. } => (there(), words::still(who)),
         ActOutcome::NotHeld => (absent(), absent()),
-        ActOutcome::AnotherHold => (there(), format!("{}, {}", there(), words::untouched())),
+        ActOutcome::AnotherHold => (there(), there() + punctuation::comma() + words::untouched()),
         ActOutcome::OtherOwner { owner } => {
             let other = owner.as_ref().map(owner_name);
             let held = words::held_by(other.as_deref().unwrap_or(words::no_label()));
-            let after = format!("{held}, {}", words::untouched());
+            let after = held.clone() + punctuation::comma() + words::untouched();
             (held, after)
         }
         ActOutcome::Pending => (

@@ -9,6 +9,9 @@ use crate::ui::live::Live;
 use crate::ui::words::{audit as say, verdicts};
 use crate::ui::{format, paths};
 
+/// A filter. On a phone two stand side by side and reach both edges.
+const FIELD: &str = "flex flex-col gap-1 text-xs text-muted max-sm:min-w-36 max-sm:grow";
+
 /// Search, kind of act, end, group, person and time.
 #[component]
 pub fn AuditFilterForm(
@@ -16,6 +19,7 @@ pub fn AuditFilterForm(
     query: AuditQuery,
 ) -> impl IntoView {
     let live = Live::expect();
+    let given = query.given();
     let filter = query.filter;
     // Drawn once: what somebody types must not be drawn over when a node goes down.
     let groups = untrack(|| {
@@ -38,27 +42,40 @@ pub fn AuditFilterForm(
         .into_any()
     });
     let is_narrowed = filter != AuditFilter::default();
+    let is_unfolded = RwSignal::new(false);
     view! {
         <form action=paths::AUDIT method="get" role="search" class="mb-4 flex flex-wrap items-end gap-2">
-            <label class="flex min-w-52 max-w-md grow flex-col gap-1 text-xs text-muted">
+            <label class="flex min-w-52 max-w-md grow flex-col gap-1 text-xs text-muted max-sm:basis-full">
                 {say::find()}
                 <input type="search" name="q" class=CONTROL value=filter.text autocomplete="off" spellcheck="false" />
             </label>
+            // On a phone the rest is one press away, so that the latest acts are on the first screen.
+            <button
+                type="button"
+                class="needs-script h-9 rounded-md border border-line-strong px-3 aria-expanded:w-full aria-expanded:bg-accent-soft sm:hidden"
+                aria-expanded=move || if is_unfolded.get() { "true" } else { "false" }
+                aria-controls="audit-filters"
+                on:click=move |_| is_unfolded.update(|is_unfolded| *is_unfolded = !*is_unfolded)
+            >
+                {say::filters(given)}
+            </button>
+            <div id="audit-filters" class="table-more" class=("is-unfolded", move || is_unfolded.get())>
             <Choice name="act" label=say::act() any=say::every_act() options=acts.to_vec() chosen=filter.act.map(|act| act.slug().to_owned()) />
             <Choice name="end" label=say::end() any=say::every_end() options=ends.to_vec() chosen=filter.end.map(|end| end.slug().to_owned()) />
             <Choice name="group" label=say::group() any=say::all_groups() options=groups chosen=filter.group />
-            <label class="flex flex-col gap-1 text-xs text-muted">
+            <label class=FIELD>
                 {say::who()}
                 <input name="who" class=CONTROL value=filter.who autocomplete="off" spellcheck="false" />
             </label>
-            <label class="flex flex-col gap-1 text-xs text-muted">
+            <label class=FIELD>
                 {say::from_utc()}
                 <input type="datetime-local" name="from" class=CONTROL value=minutes(filter.from) />
             </label>
-            <label class="flex flex-col gap-1 text-xs text-muted">
+            <label class=FIELD>
                 {say::until_utc()}
                 <input type="datetime-local" name="until" class=CONTROL value=minutes(filter.until) />
             </label>
+            </div>
             {of_lock}
             <button type="submit" class="h-9 rounded-md bg-accent px-3 font-medium text-on-accent">
                 {say::show()}
@@ -94,7 +111,7 @@ fn Choice(
         .into_any()
     };
     view! {
-        <label class="flex flex-col gap-1 text-xs text-muted">
+        <label class=FIELD>
             {label} <select name=name class=CONTROL>
                 <option value="" selected=chosen.is_none()>
                     {any}

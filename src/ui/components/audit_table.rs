@@ -8,8 +8,7 @@ use crate::domain::{ActEnd, AuditFilter, Audited, Timestamp};
 use crate::ui::audit_query::AuditQuery;
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::told;
-use crate::ui::words::{audit as words, verdicts};
+use crate::ui::words::{audit as words, punctuation, told, verdicts};
 use crate::ui::{format, paths};
 
 /// The acts, the latest first.
@@ -65,7 +64,10 @@ fn Row(act: Audited) -> impl IntoView {
         }
         None => view! { {act.group.clone()} }.into_any(),
     };
-    let reason = act.reason.as_deref().map(format::visible);
+    let reason = act
+        .reason
+        .as_deref()
+        .map_or_else(|| "–".to_owned(), format::visible);
     let (who, from) = (format::visible(&act.who), from(&act));
     let (time, began_at) = (moment(act.began_at), act.began_at);
     let ago = move || format::ago(began_at, live.now.get());
@@ -162,7 +164,7 @@ fn tone(end: ActEnd) -> Tone {
 fn from(act: &Audited) -> String {
     let via = verdicts::via(&act.via);
     match &act.address {
-        Some(address) => format!("{via}, {address}"),
+        Some(address) => via + punctuation::comma() + address,
         None => via,
     }
 }

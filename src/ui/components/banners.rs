@@ -128,7 +128,7 @@ fn Dark(name: String) -> impl IntoView {
                         <Banner tone=Tone::Alarm>
                             <p class="font-semibold">{sentence}</p>
                             <p>{reasons}</p>
-                            <p>{move || seen()}" "{frame::cannot_be_told()}</p>
+                            <p>{move || seen()}{frame::cannot_be_told()}</p>
                         </Banner>
                     }.into_any()
                 })
@@ -141,7 +141,7 @@ fn OthersDark(others: Vec<String>) -> impl IntoView {
     view! {
         <Banner tone=Tone::Alarm>
             <p>
-                {frame::others_dark(frame::listed(&others, NAMED))} " "
+                {frame::others_dark(frame::listed(&others, NAMED))}
                 <Link href=paths::NODES class="font-medium underline underline-offset-2">{frame::nodes()}</Link>
             </p>
         </Banner>

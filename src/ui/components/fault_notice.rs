@@ -11,7 +11,7 @@ use crate::ui::shortcuts::is_dialog_open;
 use crate::ui::words::faults as words;
 pub use crate::ui::words::faults::sentence;
 use crate::ui::words::frame;
-use crate::ui::words::told;
+use crate::ui::words::{punctuation, told};
 use crate::ui::{format, paths};
 
 /// A fault: its sentence, the facts that help to act, and another try where that makes sense.
@@ -125,7 +125,7 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         {silent
             .into_iter()
             .filter_map(|node| match node.answer {
-                crate::domain::Answer::Unreachable { reason } => Some(view! { <p>{format!("{}: {}", node.node, told::said(&reason))}</p> }),
+                crate::domain::Answer::Unreachable { reason } => Some(view! { <p>{punctuation::told(&node.node, &told::said(&reason))}</p> }),
                 crate::domain::Answer::Holds { .. } | crate::domain::Answer::Absent => None,
             })
             .collect_view()}

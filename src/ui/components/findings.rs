@@ -6,7 +6,7 @@ use crate::domain::{Checkup, Finding, Severity, Unchecked};
 use crate::ui::format;
 use crate::ui::kit::{Badge, CopyButton, Tone};
 use crate::ui::reactive::memo;
-use crate::ui::words::findings as words;
+use crate::ui::words::{findings as words, punctuation};
 
 /// What the doctor says of one group, kept up to date; grouped by how much it matters.
 #[component]
@@ -110,7 +110,8 @@ fn Commands(commands: String) -> impl IntoView {
 #[component]
 fn NotChecked(unchecked: Vec<Unchecked>) -> impl IntoView {
     let line = |one: Unchecked| {
-        let told = format!("{}: {}. {}.", one.node, one.what, one.why);
+        let what = one.what + punctuation::full_stop() + &one.why;
+        let told = punctuation::sentence(&punctuation::told(&one.node, &what));
         view! { <li>{format::visible(&told)}</li> }.into_any()
     };
     view! {

@@ -7,7 +7,7 @@ use crate::domain::NodeState;
 use crate::domain::node_past::{Hour, MINUTES, Minute, Stretch};
 use crate::ui::format;
 use crate::ui::kit::Tone;
-use crate::ui::words::{nodes as words, verdicts};
+use crate::ui::words::{nodes as words, punctuation, verdicts};
 
 /// The width of a minute, and of the bar in it.
 const STEP: usize = 5;
@@ -108,7 +108,7 @@ fn sentence(minutes: &[Minute]) -> String {
     let slowest = minutes.iter().filter_map(|one| one.slowest_us).max();
     let slowest = slowest.map(|us| words::slowest(latency(us)));
     let told: Vec<String> = told.chain(slowest).collect();
-    format!("{}: {}", words::last_hour(), told.join(", "))
+    punctuation::told(words::last_hour(), &told.join(punctuation::comma()))
 }
 
 fn latency(us: u32) -> String {

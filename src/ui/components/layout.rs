@@ -132,7 +132,7 @@ fn Broken() -> impl IntoView {
         <div id="broken" role="alert" class="mb-4 rounded-lg bg-alarm-soft px-3.5 py-2.5 text-alarm" hidden=true>
             <p class="font-semibold">{frame::broken()}</p>
             <p>
-                {frame::broken_advice()}" "
+                {frame::broken_advice()}
                 // An empty address is this very page.
                 <a href="" rel="external" class="font-medium underline underline-offset-2">
                     {frame::load_again()}

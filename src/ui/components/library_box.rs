@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::Format;
 use crate::ui::format;
-use crate::ui::words::{libraries, lock as words};
+use crate::ui::words::{libraries, lock as words, punctuation};
 
 /// What is known of a format.
 #[component]
@@ -30,7 +30,7 @@ pub fn LibraryBox(
         let outlives = format
             .outlives_its_lease()
             .then(|| words::outlives().to_owned());
-        let harm = libraries::harm(format).map(|harm| format!("{harm}."));
+        let harm = libraries::harm(format).map(punctuation::sentence);
         let lines = [Some(renews), Some(after), back, outlives, harm];
         let line = |text| view! { <li>{text}</li> }.into_any();
         view! {

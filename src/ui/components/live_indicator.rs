@@ -32,7 +32,7 @@ pub fn LiveIndicator() -> impl IntoView {
         Freshness::Stale(_) => "fill-alarm",
     };
     view! {
-        <span class="inline-flex items-center gap-1.5 whitespace-nowrap text-muted" title=frame::what_live_means()>
+        <span class="needs-script inline-flex items-center gap-1.5 whitespace-nowrap text-muted" title=frame::what_live_means()>
             <svg class="size-2.5" viewBox="0 0 10 10" aria-hidden="true">
                 <circle class=colour cx="5" cy="5" r="4"></circle>
             </svg>

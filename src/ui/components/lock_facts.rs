@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::lease_bar::{LeaseBar, Run};
 use super::owner_name::grouped;
+use super::verdict_badge::telling_flags;
 use crate::domain::{AcquiredAt, GroupView, Lock, Mode, Owner, Renewals, Timestamp, owners::host};
 use crate::ui::kit::Link;
 use crate::ui::live::Live;
@@ -50,7 +51,8 @@ pub fn LockFacts(
         format!("{}{shared}", lock.format.slug())
     };
     let flags = move || {
-        let flags = lock.read().flags.clone();
+        // What the verdict says already would be said in other words, of a lock that somebody has.
+        let flags = telling_flags(&lock.read());
         (!flags.is_empty()).then(|| {
             let told = flags.into_iter().map(words::flag);
             let told = told.map(|one| view! { <span class="mb-1 block">{one}</span> }.into_any());
@@ -110,7 +112,7 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
         view! { <Related href=paths::owned_by(host) words /> }.into_any()
     });
     view! {
-        <span class="block wrap-anywhere">
+        <span class="block wrap-anywhere not-first:mt-2">
             <bdi>{label}</bdi>
         </span>
         <Note>{words::fingerprint()} " " <span class="font-mono select-all text-ink">{grouped(&owner.fingerprint)}</span></Note>
@@ -151,7 +153,7 @@ pub fn renewed(renewals: &Renewals, now: Timestamp) -> String {
         said.push_str(&clause::every(&format::span(ms)));
     }
     if let Some(ms) = renewals.jitter_ms {
-        said.push_str(&format!(" (± {})", format::span(ms)));
+        said.push_str(&clause::jitter(&format::span(ms)));
     }
     if let Some(last) = renewals.last_at {
         said.push_str(&clause::last(&format::ago(last, now)));

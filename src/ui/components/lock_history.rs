@@ -13,6 +13,7 @@ use crate::ui::kit::{Badge, Tone};
 use crate::ui::live::Live;
 use crate::ui::reactive::{effect_since, memo};
 use crate::ui::words::lock::{self as words, renewed};
+use crate::ui::words::punctuation;
 use crate::ui::{calls, format};
 
 /// So many holds are shown at first.
@@ -176,7 +177,7 @@ fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
             {ending}
-            <span class="text-muted tabular-nums">{span}", "{lasted}{renewals}</span>
+            <span class="text-muted tabular-nums">{span}{punctuation::comma()}{lasted}{renewals}</span>
         </li>
     }
 }

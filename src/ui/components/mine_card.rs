@@ -15,7 +15,7 @@ use crate::ui::live::Live;
 use crate::ui::reactive::memo;
 use crate::ui::words::act::{self, mine as words};
 use crate::ui::words::lock::name as owner_name;
-use crate::ui::words::told;
+use crate::ui::words::{punctuation, told};
 use crate::ui::{calls, format, paths};
 
 /// How a release of one of our locks ended.
@@ -151,7 +151,7 @@ pub fn MineCard(
                     })
             }}
             <p class="text-muted">
-                {move || words::taken_for(&every())}{move || renewals(&held.read())}", "
+                {move || words::taken_for(&every()) + &renewals(&held.read()) + punctuation::comma()}
                 <span class=move || seen().1.text()>{move || shown().0}</span>
                 {words::fingerprint()} <span class="font-mono text-xs">{move || grouped(&held.read().fingerprint)}</span>
                 {fencing.map(words::fence)}

@@ -11,8 +11,7 @@ use crate::ui::format;
 use crate::ui::kit::{Banner, CopyButton, Tone};
 use crate::ui::live::Live;
 use crate::ui::reactive::memo;
-use crate::ui::words::told;
-use crate::ui::words::{nodes as words, verdicts};
+use crate::ui::words::{nodes as words, punctuation, told, verdicts};
 
 /// One node.
 #[component]
@@ -112,7 +111,7 @@ fn Missing(missing: MissingPermission) -> impl IntoView {
     view! {
         <Banner tone=Tone::Warn announced=false>
             <p>
-                {words::no_permission()} <code>{missing.permission}</code> {costs} " " {words::grants_it()}
+                {words::no_permission()} <code>{missing.permission}</code> {costs} {words::grants_it()}
             </p>
             <p class="my-1">
                 <code class="wrap-anywhere select-all">{acl.clone()}</code>
@@ -144,13 +143,12 @@ fn Moves(moves: Vec<Moved>) -> impl IntoView {
 fn Turns(turns: Vec<Turn>) -> impl IntoView {
     let line = |turn: &Turn| {
         let reason = turn.reason.as_deref().map(told::said);
-        let reason = reason.map(|why| format!(": {why}"));
-        let told = format!(
-            "{} {}{}",
-            format::time_of_day(turn.at),
-            verdicts::node_state(turn.state),
-            reason.unwrap_or_default()
-        );
+        let state = verdicts::node_state(turn.state);
+        let state = match reason {
+            Some(why) => punctuation::told(state, &why),
+            None => state.to_owned(),
+        };
+        let told = format!("{} {state}", format::time_of_day(turn.at));
         view! { <li>{told}</li> }.into_any()
     };
     let lines: Vec<AnyView> = turns.iter().rev().map(line).collect();
@@ -165,20 +163,18 @@ fn Turns(turns: Vec<Turn>) -> impl IntoView {
 fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'static str, String)> {
     let none = || "–".to_owned();
     let ago = |moment: Option<Timestamp>| moment.map(|moment| format::ago(moment, now));
-    let since = node.since.map(|since| {
-        format!(
-            "{} ({})",
-            format::time_of_day(since),
-            format::ago(since, now)
-        )
-    });
+    let since = node
+        .since
+        .map(|since| format::time_of_day(since) + &punctuation::aside(&format::ago(since, now)));
     let server = match (&node.server, &node.version) {
         (Some(server), Some(version)) => Some(format!("{server} {version}")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (None, None) => None,
     };
     let skew = node.clock_skew_ms.map(|ms| match node.latency_ms {
-        Some(ping) => format!("{} (± {})", format::skew(ms), format::latency(ping / 2.0)),
+        Some(ping) => {
+            format::skew(ms) + &punctuation::aside(&format!("± {}", format::latency(ping / 2.0)))
+        }
         None => format::skew(ms),
     });
     let moved = node

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::domain::{Answer, Lock, NodeAnswer, Owner};
-use crate::ui::words::seen as words;
+use crate::ui::words::{punctuation, seen as words};
 
 /// What one node says, compared with the lock's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn NodeDots(
         .iter()
         .map(|(node, mark)| format!("{node} {}", mark.words()))
         .collect();
-    let said = said.join(", ");
+    let said = said.join(punctuation::comma());
     view! {
         <span class="inline-flex items-center gap-1 align-middle" role="img" aria-label=said.clone() title=said>
             {marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }.into_any()).collect_view()}

@@ -46,15 +46,15 @@ pub fn NodeMatrix(
             aria-label=words::nodes()
             tabindex="0"
         >
-            <table class="w-full border-collapse [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5">
-                <thead>
-                    <tr>
+            <table class="card-table w-full border-collapse" role="table">
+                <thead role="rowgroup">
+                    <tr role="row">
                         {titles
-                            .map(|title| view! { <th scope="col" class=head>{title}</th> }.into_any())
+                            .map(|title| view! { <th scope="col" role="columnheader" class=head>{title}</th> }.into_any())
                             .collect_view()}
                     </tr>
                 </thead>
-                <tbody>
+                <tbody role="rowgroup">
                     {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }.into_any()).collect_view()}
                 </tbody>
             </table>
@@ -64,6 +64,7 @@ pub fn NodeMatrix(
 
 #[component]
 fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) -> impl IntoView {
+    const CELL: &str = "px-3 py-1.5 md:whitespace-nowrap";
     let live = Live::expect();
     let name = StoredValue::new(name);
     let answer = move |lock: &Lock| {
@@ -83,9 +84,9 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
             .into_any(),
         )
     };
-    let owner = move || {
-        let owner = answer(&lock.read())?.answer.owner().cloned()?;
-        Some(view! { <OwnerName owner /> }.into_any())
+    let owner = move || match answer(&lock.read()).and_then(|node| node.answer.owner().cloned()) {
+        Some(owner) => view! { <OwnerName owner /> }.into_any(),
+        None => "–".into_any(),
     };
     let lease = move || {
         let lock = lock.read();
@@ -100,16 +101,18 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
         told.unwrap_or_else(|| "–".to_owned())
     };
     view! {
-        <tr class="[&_td]:whitespace-nowrap">
-            <td class="font-medium">{name.get_value()}</td>
-            <td>
+        <tr role="row" class="is-short border-t border-line">
+            <td role="cell" class=format!("{CELL} font-medium wrap-anywhere")>{name.get_value()}</td>
+            <td role="cell" class=CELL>
                 {move || said()}
             </td>
-            <td>{move || owner()}</td>
-            <td>{move || lease()}</td>
-            <td>{move || figure(|node, _| node.clock_skew_ms.map(format::skew))}</td>
-            <td>{move || figure(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}</td>
-            <td>{move || figure(|node, _| node.latency_ms.map(format::latency))}</td>
+            <td role="cell" class=format!("{CELL} basis-full") data-label=words::owner()>{move || owner()}</td>
+            <td role="cell" class=CELL data-label=words::lease()>{move || lease()}</td>
+            <td role="cell" class=CELL data-label=words::clock()>{move || figure(|node, _| node.clock_skew_ms.map(format::skew))}</td>
+            <td role="cell" class=CELL data-label=words::restarted()>
+                {move || figure(|node, now| node.restarted_at.map(|at| format::ago(at, now)))}
+            </td>
+            <td role="cell" class=CELL data-label=words::ping()>{move || figure(|node, _| node.latency_ms.map(format::latency))}</td>
         </tr>
     }
 }

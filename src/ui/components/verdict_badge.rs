@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::{Evidence, Flag, Lock, Verdict};
 use crate::ui::kit::{Badge, Tone};
-use crate::ui::words::{locks as words, verdicts};
+use crate::ui::words::{locks as words, punctuation, verdicts};
 
 /// A verdict: shape and word.
 #[component]
@@ -69,7 +69,7 @@ pub fn FlagWords(
     let title = move |flag| match flag {
         Flag::Contended if !evidence.is_empty() => {
             let signs = evidence.iter().map(verdicts::evidence);
-            signs.collect::<Vec<_>>().join(", ")
+            signs.collect::<Vec<_>>().join(punctuation::comma())
         }
         other => words::explain(other).to_owned(),
     };

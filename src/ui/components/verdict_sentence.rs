@@ -7,6 +7,7 @@ use crate::ui::format::{self, LeaseWords};
 use crate::ui::kit::{Banner, Button, Icon, Sign, Tone};
 use crate::ui::live::{Gone, Live};
 use crate::ui::words::lock as words;
+use crate::ui::words::punctuation::{self, before_a_word};
 
 /// The sentence about one lock.
 #[component]
@@ -25,8 +26,12 @@ pub fn VerdictSentence(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sentence = move || words::verdict(&lock.read());
-    let ends = move || ends(&lock.read(), live.now.get());
+    // The space between two sentences is part of them: an empty text of its own is painted as a space.
+    let sentence = move || words::verdict(&lock.read()) + punctuation::space();
+    let ends = move || {
+        let ends = ends(&lock.read(), live.now.get());
+        (!ends.is_empty()).then(|| ends + punctuation::space())
+    };
     let observed = move || {
         let lock = lock.read();
         let seen_at = if is_followed.get() {
@@ -61,7 +66,7 @@ pub fn VerdictSentence(
         .into_any(),
         None => view! {
             <p class="text-base">
-                {move || sentence()} " " <span class="font-semibold">{move || ends()}</span> " " <span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
+                {move || sentence()}<span class="font-semibold">{move || ends()}</span><span class="text-sm whitespace-nowrap text-muted">{move || observed()}</span>
             </p>
             {move || loose()}
         }
@@ -78,8 +83,10 @@ fn ends(lock: &Lock, now: Timestamp) -> String {
     }
     match format::lease(lock.lease, lock.format.outlives_its_lease(), now) {
         LeaseWords::None => words::does_not_expire().to_owned(),
-        LeaseWords::Left(left) if lock.nodes.len() > 1 => words::quorum_lost_in(&left),
-        LeaseWords::Left(left) => words::expires_in(&left),
+        LeaseWords::Left(left) if lock.nodes.len() > 1 => {
+            words::quorum_lost_in(&before_a_word(&left))
+        }
+        LeaseWords::Left(left) => words::expires_in(&before_a_word(&left)),
         LeaseWords::Over | LeaseWords::Past(_) => words::lease_is_over().to_owned(),
     }
 }

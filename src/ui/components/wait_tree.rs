@@ -8,7 +8,7 @@ use crate::domain::way_out::WayOut;
 use crate::domain::{LockId, Owner, WaitedFor, Waiter, Waits, WaitsIn};
 use crate::ui::kit::{Badge, Banner, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::words::waits as words;
+use crate::ui::words::{punctuation, waits as words};
 use crate::ui::{format, paths};
 
 /// The whole picture.
@@ -69,7 +69,7 @@ fn Out(out: WayOut) -> impl IntoView {
                     {words::way_out()}
                     <Link href=href class="rounded font-semibold underline underline-offset-2">
                         <LockName key=out.release.key />
-                    </Link> ". " {frees} " " {words::asks_first()}
+                    </Link> {punctuation::full_stop()} {frees} {words::asks_first()}
                 </p>
             </Banner>
         </div>

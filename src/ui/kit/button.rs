@@ -52,8 +52,10 @@ pub fn Button(
         } else {
             variant.class()
         };
+        // What it does, the page's program does; a form is sent without it.
+        let needs = if submits { "" } else { "needs-script " };
         format!(
-            "inline-flex h-8 items-center gap-1.5 whitespace-nowrap rounded-md border px-3 font-medium transition-colors duration-100 {look}"
+            "{needs}inline-flex h-8 items-center gap-1.5 whitespace-nowrap rounded-md border px-3 font-medium transition-colors duration-100 {look}"
         )
     };
     view! {

@@ -150,7 +150,7 @@ fn searches() -> impl IntoView {
         view! {
             <tr class="border-b border-line">
                 <td class="py-1.5 pe-4">
-                    <code class="wrap-anywhere">{write}</code>
+                    <code class="wrap-break-word">{write}</code>
                 </td>
                 <td class="py-1.5">{means}</td>
             </tr>

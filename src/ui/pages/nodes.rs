@@ -20,7 +20,7 @@ use crate::ui::kit::{Badge, Empty, Link, Tone};
 use crate::ui::live::{Live, again};
 use crate::ui::nodes_query::NodesQuery;
 use crate::ui::reactive::memo;
-use crate::ui::words::{findings, nodes as words};
+use crate::ui::words::{findings, nodes as words, punctuation};
 use crate::ui::{calls, format, paths};
 
 /// How often the doctor is asked.
@@ -97,7 +97,7 @@ fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl In
             view! {
                 <Empty title=words::nothing_found()>
                     <p>
-                        {words::nothing_fits()} " "
+                        {words::nothing_fits()}
                         <Link href=paths::NODES stays=true class="font-medium text-accent underline underline-offset-2">
                             {words::show_all()}
                         </Link>
@@ -119,7 +119,7 @@ fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl In
             {nothing}
             {more}
             <p class="text-xs text-muted">
-                {findings::same_on_command_line()} <code>"lockkeeper check"</code> ". " {asked_at}
+                {findings::same_on_command_line()} <code>"lockkeeper check"</code> {punctuation::full_stop()} {asked_at}
             </p>
         </div>
     }
@@ -221,7 +221,7 @@ fn about(group: &Option<GroupView>) -> Option<AnyView> {
         view! {
             <EnvironmentBadge environment />
             {read_only}
-            <span class="text-muted">{kind} ", " {up}</span>
+            <span class="text-muted">{kind} {punctuation::comma()} {up}</span>
         }
         .into_any(),
     )

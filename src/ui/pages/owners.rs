@@ -108,7 +108,7 @@ fn Shown(told: RwSignal<Option<Owners>>, asked: Memo<OwnersAsked>) -> impl IntoV
     let drawn = move || Some(drawn(picture.get()?, asked.get_untracked()));
     view! {
         {drawn}
-        <p class="mt-4 text-xs text-muted tabular-nums">{words::claimed()} " " {read_at}</p>
+        <p class="mt-4 text-xs text-muted tabular-nums">{words::claimed()} {read_at}</p>
     }
 }
 
@@ -160,7 +160,7 @@ fn NobodyFound(asked: OwnersAsked) -> impl IntoView {
     view! {
         <Empty title=title>
             <p>
-                {words::not_found_why()} " "
+                {words::not_found_why()}
                 <Link href=href stays=true class=UNDERLINED>{words::show_all()}</Link>
             </p>
         </Empty>

@@ -41,7 +41,7 @@ pub fn SignInPage() -> impl IntoView {
                     view! { <WithProvider provider next=next.clone() with_password /> }.into_any()
                 })}
             {with_password.then(|| view! { <WithPassword next /> }.into_any())}
-            <p class="text-muted">{frame::for_programs()}" "<code>"lockkeeper token --help"</code></p>
+            <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p>
         </div>
     }
 }
@@ -95,7 +95,7 @@ fn SignedOut(provider: String) -> impl IntoView {
         <div role="status" class="rounded-lg border border-line bg-sunken px-3.5 py-2.5">
             <p class="font-medium">{words::signed_out()}</p>
             <p class="text-muted">
-                {words::still_there(&provider)} " "
+                {words::still_there(&provider)}
                 <a
                     href=paths::SIGN_OUT_PROVIDER
                     rel="external"

@@ -175,7 +175,7 @@ fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoVie
     };
     view! {
         {drawn}
-        <p class="mt-4 text-xs text-muted tabular-nums">{words::only_these()} " " {read_at}</p>
+        <p class="mt-4 text-xs text-muted tabular-nums">{words::only_these()} {read_at}</p>
     }
 }
 

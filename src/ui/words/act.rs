@@ -9,8 +9,8 @@ words! {
     close: "Close", "关闭";
     release: "Release", "释放";
     release_of: "Release ", "释放 ";
-    of_group(group: &str, environment: &str): " of {group} ({environment})?", "（{environment} 组 {group}）？";
-    on_nodes(nodes: &str, group: &str, environment: &str): " on {nodes} of {group} ({environment})?", "（{environment} 组 {group}，{nodes}）？";
+    of_group(group: &str, environment: &str): " of {group} ({environment})?", "（{environment}组 {group}）？";
+    on_nodes(nodes: &str, group: &str, environment: &str): " on {nodes} of {group} ({environment})?", "（{environment}组 {group}，{nodes}）？";
     unknown_group: "?", "？";
     whose: "Several owners are seen. Whose hold?", "看到多个持有者。释放哪一个？";
     does_not_stop: "This does not stop the process that believes it holds the lock.", "这不会停止那个认为自己持有该锁的进程。";
@@ -27,11 +27,11 @@ words! {
     owner_changed: "The owner changed", "持有者已改变";
     acquired_again: "The owner acquired the lock again", "持有者重新获取了该锁";
     not_observed: "The lock is not observed any more", "已观察不到该锁";
-    owner_changed_to(ago: &str, owner: &str): "The owner changed {ago}: {owner}.", "持有者于{ago}改变：{owner}。";
+    owner_changed_to(ago: &str, owner: &str): "The owner changed {ago}: {owner}.", "持有者于 {ago}改变：{owner}。";
     let_go_and_again: "The same owner let it go and acquired it again: it is not the hold that you saw.", "同一持有者放开后又重新获取了它：这已不是你看到的那次持有。";
-    has_expired(ago: &str): "It has expired by itself, {ago}.", "它已于{ago}自行过期。";
-    was_released(ago: &str): "It was released {ago}, not from this dialog.", "它于{ago}被释放，但不是通过此对话框。";
-    noticed_gone(ago: &str): "It is not observed any more; that was noticed {ago}.", "已观察不到它；这是{ago}发现的。";
+    has_expired(ago: &str): "It has expired by itself, {ago}.", "它已于 {ago}自行过期。";
+    was_released(ago: &str): "It was released {ago}, not from this dialog.", "它于 {ago}被释放，但不是通过此对话框。";
+    noticed_gone(ago: &str): "It is not observed any more; that was noticed {ago}.", "已观察不到它；这是 {ago}发现的。";
     owner: "Owner", "持有者";
     fingerprint: "Fingerprint", "指纹";
     held_for: "Held for", "已持有";
@@ -41,7 +41,7 @@ words! {
     no_label: "no readable part", "没有可读部分";
     held_and_renewals(held: &str, renewals: &str): "{held}; renewals: {renewals}", "{held}；续租：{renewals}";
     never_expires: "does not expire by itself", "不会自行过期";
-    expires_in(left: &str): "expires by itself in {left}", "{left} 后自行过期";
+    expires_in(left: &str): "expires by itself in {left}", "{left}后自行过期";
     lease_over: "its lease is over; it should be gone any moment", "租约已结束；随时应会消失";
     past_its_time(since: &str): "past its own time for {since}; the key does not expire by itself", "已超过自身时间 {since}；键不会自行过期";
     watched(span: &str): "watched for {span}", "之后观察 {span}";
@@ -123,7 +123,7 @@ pub mod mine {
         more(holds: u32): "Released once. It was entered more often: it is free after {holds} more releases.", "已释放一次。它被多次进入：再释放 {holds} 次后才会放开。";
         not_on_board: "not on the board: its name matches no scanned pattern, or it is not observed", "不在看板上：名称不匹配任何扫描模式，或者没有观察到它";
         somebody_else(owner: &str): "held by somebody else: {owner}", "由其他人持有：{owner}";
-        seen_on(on: usize, nodes: &str): "seen on {on} of {nodes}", "在{nodes}中的 {on} 个上看到";
+        seen_on(on: usize, nodes: &str): "seen on {on} of {nodes}", "在 {nodes}中的 {on} 个上看到";
         is_lost: "It is lost: acquire it again", "它已丢失：请重新获取";
         valid_for: "valid for", "有效期";
         lease_over: "Its lease is over: do not rely on it any more. Extending it works only if no node lost it.", "租约已结束：不要再依赖它。只有在没有节点丢失它时才能延长。";
@@ -153,7 +153,7 @@ pub mod sample {
         take(node: &str, seconds: u32): "Sample attempts on {node} for {seconds} s", "在 {node} 上取样 {seconds} 秒";
         title: "Count attempts", "统计尝试次数";
         hint: "Records everything that is asked of one node (MONITOR). While it runs, the node works a quarter up to twice as much for each command. Nothing that was sent is kept or shown.", "记录对一个节点的所有请求（MONITOR）。期间该节点处理每条命令的开销会增加四分之一到一倍。发送的内容不会被保存或显示。";
-        about(commands: u64, node: &str, span: &str, early: &str): "{commands} commands on {node} in {span}{early}.", "{node} 在 {span} 内有 {commands} 条命令{early}。";
+        about(commands: u64, node: &str, span: &str, early: &str): "{commands} commands on {node} in {span}{early}.", "{node} 在 {span}内有 {commands} 条命令{early}。";
         early(why: &str): " (ended early: {why})", "（提前结束：{why}）";
         nobody: "Nobody tried to take this lock in that time.", "这段时间内没有人尝试获取此锁。";
         attempts: "Attempts", "尝试";

@@ -1,5 +1,7 @@
 //! The page of the audit: who did what to which lock, why, and how it ended.
 
+use super::{Language, language};
+
 words! {
     title: "Audit", "审计";
     heading: "Who did what", "谁做了什么";
@@ -46,11 +48,21 @@ words! {
     read_at(at: String): "Read at {at}.", "读取于 {at}。";
     as_sheet: "Export as a sheet (CSV)", "导出为表格（CSV）";
     as_lines: "Export as JSON lines", "导出为 JSON 行";
-    chain: "Each line carries the hash of the one before.", "每行带有前一行的哈希。";
+    chain: "Each line carries the hash of the one before. ", "每行带有前一行的哈希。";
     not_verified: "This console has not verified that none was changed; this does: ", "本控制台没有校验它们是否被改动；这个命令可以校验：";
     verifying: "This console is verifying that none was changed: load the page again for what came of it. The same on the command line: ", "本控制台正在校验它们是否被改动：重新加载本页可看到结果。命令行里也可以：";
     verified(first: u64, last: u64, when: String): "This console verified lines {first} to {last} at {when}: none was changed, taken out or put in. Whether lines are missing at the end shows only with a hash that was noted elsewhere: ", "本控制台于 {when} 校验了第 {first} 至 {last} 行：没有被改动、删除或插入的行。末尾是否少了行，只有用记在别处的哈希才看得出来：";
     flawed(flaws: u32, when: String): "The audit is not as it was written: flaws found at {when}: {flaws}.", "审计与写入时不符：于 {when} 发现 {flaws} 处。";
     flawed_advice: "Lines were changed, taken out, put in or moved. This says which: ", "有行被改动、删除、插入或移动。这个命令会指出是哪些：";
     no_label: "an owner that was not told", "未告知的持有者";
+}
+
+/// The button that unfolds the filters, with how many are set.
+pub fn filters(given: usize) -> String {
+    match (language(), given) {
+        (Language::English, 0) => "Filters".to_owned(),
+        (Language::English, given) => format!("Filters ({given})"),
+        (Language::Chinese, 0) => "筛选".to_owned(),
+        (Language::Chinese, given) => format!("筛选（{given}）"),
+    }
 }

@@ -94,8 +94,8 @@ pub fn release_some(count: usize, all: usize) -> String {
     match language() {
         Language::English if count == all => format!("Release {count}"),
         Language::English => format!("Release {count} of {all}"),
-        Language::Chinese if count == all => format!("释放 {count} 个"),
-        Language::Chinese => format!("释放 {all} 个中的 {count} 个"),
+        Language::Chinese if count == all => format!("释放 {count} 把"),
+        Language::Chinese => format!("释放 {all} 把中的 {count} 把"),
     }
 }
 
@@ -104,8 +104,8 @@ pub fn rehearsed(would: usize, others: usize) -> String {
     match language() {
         Language::English if others == 0 => format!("{would} would be released."),
         Language::English => format!("{would} would be released, {others} left alone."),
-        Language::Chinese if others == 0 => format!("将释放 {would} 个。"),
-        Language::Chinese => format!("将释放 {would} 个，另外 {others} 个不会触碰。"),
+        Language::Chinese if others == 0 => format!("将释放 {would} 把。"),
+        Language::Chinese => format!("将释放 {would} 把，另外 {others} 把不会触碰。"),
     }
 }
 
@@ -116,7 +116,7 @@ pub fn over(released: usize, others: usize, not_tried: usize) -> String {
             format!("{released} released, {others} left alone, {not_tried} not tried.")
         }
         Language::Chinese => {
-            format!("已释放 {released} 个，{others} 个未触碰，{not_tried} 个未尝试。")
+            format!("已释放 {released} 把，{others} 把未触碰，{not_tried} 把未尝试。")
         }
     }
 }

@@ -16,7 +16,7 @@ words! {
     no_script: "Without JavaScript this page does not follow what happens: load it again for news.", "没有 JavaScript，本页不会自动更新：要看最新状态请重新加载。";
     as_last_seen: "Everything here is what the nodes showed when they were last asked.", "这里的一切都是各节点上次被询问时给出的状态。";
     broken: "This page has stopped working.", "本页已停止工作。";
-    broken_advice: "Nothing was changed by that. Load it again; if it happens again, the browser's console says why.", "这没有改变任何东西。请重新加载；如果再次发生，浏览器的控制台会说明原因。";
+    broken_advice: "Nothing was changed by that. Load it again; if it happens again, the browser's console says why. ", "这没有改变任何东西。请重新加载；如果再次发生，浏览器的控制台会说明原因。";
     load_again: "Load again", "重新加载";
     fetching: "Fetching this part of the console …", "正在获取控制台的这一部分……";
     not_fetched: "This part of the console could not be fetched.", "无法获取控制台的这一部分。";
@@ -33,7 +33,7 @@ words! {
     dense: "Dense", "紧凑";
     notify: "Tell me of new attention", "有新情况时通知我";
     stop_notifying: "Stop telling me", "停止通知";
-    will_notify: "This browser will tell you when more of the listed locks need attention while you look elsewhere.", "当您在看别处、所列的锁中又有需要关注的时，此浏览器会通知您。";
+    will_notify: "This browser will tell you when more of the listed locks need attention while you look elsewhere.", "当你在看别处、所列的锁中又有需要关注的时，此浏览器会通知你。";
     may_not_notify: "This browser does not allow it: change that beside the address.", "此浏览器不允许通知：请在地址栏旁更改。";
 
     // Whether what is on screen is now.
@@ -47,17 +47,17 @@ words! {
 
     // Banners.
     not_heard_for(span: String): "Not live: the console has not been heard from for {span}.", "非实时：已有 {span}没有收到控制台的消息。";
-    not_heard_advice(time: String): "What you see is as of {time} and may be wrong by now. The page goes on by itself as soon as the console answers.", "您看到的是 {time} 时的状态，现在可能已经不对。控制台一有回应，本页会自动继续。";
+    not_heard_advice(time: String): "What you see is as of {time} and may be wrong by now. The page goes on by itself as soon as the console answers.", "你看到的是 {time} 时的状态，现在可能已经不对。控制台一有回应，本页会自动继续。";
     config_trouble: "The configuration file has a mistake: everything is as it was before.", "配置文件有误：一切仍按之前的配置。";
     config_trouble_advice: "Mend the file; it is read again by itself. Then load this page again.", "请改正该文件；它会自动重新读取。之后请重新加载本页。";
-    not_signed_in: "you are not signed in any more", "您已不再处于登录状态";
+    not_signed_in: "you are not signed in any more", "你已不再处于登录状态";
     all_dark(group: &str): "Not one node of {group} can be asked.", "{group} 的节点一个也无法询问。";
     all_dark_since(group: &str, time: String): "Not one node of {group} can be asked since {time}.", "自 {time} 起，{group} 的节点一个也无法询问。";
-    others_dark(groups: String): "Nor can any node be asked of {groups}.", "{groups} 的节点同样一个也无法询问。";
+    others_dark(groups: String): "Nor can any node be asked of {groups}. ", "{groups} 的节点同样一个也无法询问。";
     because(node: &str, why: &str): "{node}: {why}", "{node}：{why}";
-    shown_as_they_were(ago: String): "Its locks are shown as they were {ago}.", "这里显示的是它的锁在{ago}的样子。";
+    shown_as_they_were(ago: String): "Its locks are shown as they were {ago}.", "这里显示的是它的锁在 {ago}的样子。";
     not_seen_yet: "Its locks have not been seen yet.", "还没有看到过它的锁。";
-    cannot_be_told: "What happened to them since cannot be told; they may still be held.", "此后发生了什么无从得知；它们可能仍被持有。";
+    cannot_be_told: " What happened to them since cannot be told; they may still be held.", "此后发生了什么无从得知；它们可能仍被持有。";
     newer: "The console was restarted with another version.", "控制台已用另一个版本重新启动。";
     newer_advice: "This page still runs the one before. Load it again when it suits you; what you are typing would be lost by that.", "本页仍在运行之前的版本。请在合适的时候重新加载；重新加载会丢失正在输入的内容。";
     lost_at(owner: String, time: String, why: String): ", kept by this console{owner}, was lost at {time}: {why}.", "，由本控制台{owner}保持，于 {time} 丢失：{why}。";
@@ -81,7 +81,7 @@ words! {
     sign_in_beside: "Sign in in another tab, then try again: nothing here is lost", "在另一个标签页登录后再试一次：这里的内容不会丢失";
     name: "Name", "用户名";
     password: "Password", "密码";
-    for_programs: "Programs send an API token instead:", "程序请改用 API 令牌：";
+    for_programs: "Programs send an API token instead: ", "程序请改用 API 令牌：";
     nobody_can_sign_in: "Nobody can sign in now: the Redis that the consoles share does not answer. Try again when it is back.", "现在谁都无法登录：各控制台共享的 Redis 没有回应。等它恢复后再试。";
     wrong: "The name or the password is wrong.", "用户名或密码不正确。";
     too_many(seconds: u32): "Too many attempts failed. The next one is possible in {seconds} s.", "失败次数过多。{seconds} 秒后可以再试。";

@@ -18,7 +18,7 @@ words! {
     shared: ", shared", "，共享";
     after_release(what: &str): "When somebody else releases it: {what}.", "被他人释放后：{what}。";
     fingerprint: "fingerprint", "指纹";
-    holds_it(times: &str): "holds it {times}", "持有{times}";
+    holds_it(times: &str): "holds it {times}", "持有 {times}";
     same_owner: "Everything this owner holds", "此持有者持有的一切";
     same_host(host: &str): "Everything {host} holds", "{host} 持有的一切";
     first_seen(at: &str): "first seen at {at}; an earlier start cannot be excluded", "首次看到于 {at}；不能排除更早开始";
@@ -43,10 +43,10 @@ words! {
     holds_now: "holds it", "正在持有";
     usual_unknown: "How long it is usually held is not known: no hold was seen from beginning to end.", "通常持有多久尚不清楚：还没有完整地看到过一次持有。";
     usual(p50: &str, p90: &str, p99: &str, most: &str, of: &str): "Usually held for {p50}; 90 % up to {p90}, 99 % up to {p99}, at most {most} ({of}).", "通常持有 {p50}；90% 不超过 {p90}，99% 不超过 {p99}，最长 {most}（{of}）。";
-    of_this_lock(holds: &str): "{holds} of this lock", "此锁的{holds}";
-    of_pattern(holds: &str, pattern: &str): "{holds} of {pattern}", "{pattern} 的{holds}";
+    of_this_lock(holds: &str): "{holds} of this lock", "此锁的 {holds}";
+    of_pattern(holds: &str, pattern: &str): "{holds} of {pattern}", "{pattern} 的 {holds}";
     kept(since: &str, holds: u32, span: &str): "As far as this console saw it, since {since}. It remembers {holds} holds of a lock for {span} and writes nothing down.", "以本控制台自 {since} 起所见为限。它为每把锁记住 {holds} 次持有，保留 {span}，不写入任何存储。";
-    since(at: &str): "since {at} UTC", "自 {at} UTC 起";
+    since(at: &str): "since {at} UTC", "{at} UTC 起";
     from_until(from: &str, until: &str): "{from} – {until} UTC", "{from} 至 {until} UTC";
     lease_over_time: "Lease over time", "租约随时间的变化";
     lease_chart(renewals: &str, left: &str): "{renewals}; {left}.", "{renewals}；{left}。";
@@ -64,7 +64,7 @@ words! {
     until: "Until", "至";
     ended_by: "How it ended", "如何结束";
     library: "What this library does", "这个库会怎么做";
-    renews(every: &str, lease: &str): "Renews every {every}, a lease of {lease} each time, unless it is told otherwise.", "默认每 {every} 续租一次，每次租约 {lease}。";
+    renews(every: &str, lease: &str): "Renews every {every}, a lease of {lease} each time, unless it is told otherwise.", "默认每 {every}续租一次，每次租约 {lease}。";
     renews_unknown: "Renews only if its caller does.", "只有调用者自己续租时才会续租。";
     comes_back: "An owner that lives may put the lock back.", "仍在运行的持有者可能会把锁放回来。";
     outlives: "The key stays when its own time is over, until somebody takes it.", "到了自身时间后键仍然存在，直到有人获取它。";
@@ -91,8 +91,8 @@ words! {
     expired_at(at: &str): "Not observed any more: expired by itself at {at}.", "已观察不到：于 {at} 自行过期。";
     unseen_at(at: &str): "Not observed any more: it went away unseen, noticed at {at}.", "已观察不到：它在无人看到时消失，于 {at} 发现。";
     observed(ago: &str): "observed {ago}", "观察于 {ago}";
-    quorum_lost_in(left: &str): "Quorum is lost in {left}.", "{left} 后失去法定多数。";
-    expires_in(left: &str): "It expires by itself in {left}.", "{left} 后自行过期。";
+    quorum_lost_in(left: &str): "Quorum is lost in {left}.", "{left}后失去法定多数。";
+    expires_in(left: &str): "It expires by itself in {left}.", "{left}后自行过期。";
     does_not_expire: "It does not expire by itself.", "它不会自行过期。";
     lease_is_over: "Its lease is over.", "租约已结束。";
 }
@@ -107,7 +107,7 @@ pub fn who_chart(holds: &str, owners: usize, forced: usize) -> String {
             )
         }
         Language::Chinese => format!(
-            "{owners} 个持有者共{holds}，其中 {forced} 次被强制结束。刻度表示续租，叉号表示强制结束，两段之间表示无持有者。"
+            "{owners} 个持有者共 {holds}，其中 {forced} 次被强制结束。刻度表示续租，叉号表示强制结束，两段之间表示无持有者。"
         ),
     }
 }
@@ -147,10 +147,11 @@ pub fn ended(ending: Option<HowEnded>) -> &'static str {
 pub mod renewed {
     words! {
         seen(count: u32): "{count} seen", "看到 {count} 次";
-        every(span: &str): ", every {span}", "，每 {span} 一次";
+        every(span: &str): ", every {span}", "，每 {span}一次";
+        jitter(span: &str): " (± {span})", "（± {span}）";
         last(ago: &str): ", the last {ago}", "，最近一次在 {ago}";
         margin(left: &str): ", with {left} of the lease left", "，当时租约还剩 {left}";
-        missed(beats: &str): ", {beats} missed", "，错过{beats}";
+        missed(beats: &str): ", {beats} missed", "，错过 {beats}";
         hands(times: u64): "; changes hands {times} times a minute, too fast to look at each", "；每分钟易手 {times} 次，快得无法逐一查看";
         count(renewals: &str): ", {renewals}", "，{renewals}";
         about: "about ", "约 ";
@@ -166,7 +167,7 @@ pub mod raw {
         read: "Read it now", "现在读取";
         absent: "not there", "不存在";
         too_large: "too large to be a lock, not read", "过大，不可能是锁，未读取";
-        lives(span: &str): "expires in {span}", "{span} 后过期";
+        lives(span: &str): "expires in {span}", "{span}后过期";
         lives_on: "no expiry", "无过期";
         masked(bytes: u32, fingerprint: &str): "{bytes} bytes, masked · {fingerprint}", "{bytes} 字节，已掩盖 · {fingerprint}";
     }
@@ -180,7 +181,7 @@ pub mod waiting {
         all: "Who waits for whom", "谁在等待谁";
         here: "waits through this console", "通过本控制台等待";
         queue: "stands in Redisson's queue", "在 Redisson 队列中";
-        since(ago: &str): ", since {ago}", "，始于{ago}";
+        since(ago: &str): ", since {ago}", "，始于 {ago}";
         deadlock: "deadlock", "死锁";
     }
 }
@@ -220,7 +221,8 @@ pub fn flag(flag: Flag) -> &'static str {
 /// What an owner is called in a sentence.
 pub fn name(owner: &Owner) -> String {
     let name = match (language(), &owner.label) {
-        (Language::Chinese, None) => format!("持有者 {}", &owner.fingerprint.as_str()[..8]),
+        // What stands around it says that it is an owner.
+        (Language::Chinese, None) => owner.fingerprint.as_str()[..8].to_owned(),
         (Language::English | Language::Chinese, _) => format::visible(&owner.name()),
     };
     format::shorten(&name, 80)

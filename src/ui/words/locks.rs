@@ -243,7 +243,7 @@ pub fn renewals(renewals: &Renewals) -> String {
                 Source::Poll => "由轮询得知",
                 Source::Api => "经本控制台",
             };
-            let every = every.map(|every| format!("，每 {every} 一次"));
+            let every = every.map(|every| format!("，每 {every}一次"));
             let missed = match renewals.missed_beats {
                 0 => String::new(),
                 missed => format!("，漏了 {missed} 次"),

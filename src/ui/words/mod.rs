@@ -53,6 +53,7 @@ pub mod locks;
 pub mod nodes;
 pub mod owners;
 pub mod palette;
+pub mod punctuation;
 pub mod rows;
 pub mod seen;
 pub mod sign_in;

@@ -12,7 +12,7 @@ words! {
     find_hint: "Name, address or state, such as down", "名称、地址或状态，例如 down";
     find_it: "Find", "查找";
     nothing_found: "No group or node found", "没有找到组或节点";
-    nothing_fits: "No group, node, address or state has this text.", "没有哪个组、节点、地址或状态含有这段文字。";
+    nothing_fits: "No group, node, address or state has this text. ", "没有哪个组、节点、地址或状态含有这段文字。";
     show_all: "Show all", "全部显示";
     more_groups: "Show more groups", "显示更多组";
     groups_shown(shown: usize, total: usize): "{shown} of {total} groups, those with trouble first", "{total} 个组中的 {shown} 个，有问题的在前";
@@ -24,7 +24,7 @@ words! {
     asked_at(at: String): "Asked at {at}.", "询问于 {at}。";
     replica_here: "This server is a replica: it follows a primary and cannot vote. Name the primary in the configuration.", "这台服务器是副本：它跟随主节点，没有投票权。请在配置里写主节点。";
     no_permission: "No permission for ", "没有权限：";
-    without_it(costs: &str): ": without it, no {costs}.", "；没有它就看不到：{costs}。";
+    without_it(costs: &str): ": without it, no {costs}. ", "；没有它就看不到：{costs}。";
     grants_it: "This grants it:", "这样授权：";
     copy_line: "Copy the line", "复制这一行";
     up_since: "Up since", "正常运行自";
@@ -45,7 +45,7 @@ words! {
     read_from: "Read from", "读取自";
     the_node_itself: "the node itself", "节点本身";
     new_locks: "New locks", "新锁";
-    none_for(span: String): "none for {span}: it restarted and may have forgotten some", "{span} 内不接受：它重启过，可能忘记了一些锁";
+    none_for(span: String): "none for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
     taken_though: "taken, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
     taken: "taken", "接受";
     run: "Run", "运行标识";

@@ -20,20 +20,20 @@ words! {
     attention: "Attention", "需关注";
     sort_by(column: &str): "sort by {column}", "按{column}排序";
     sorted: "sorted by this", "按此排序";
-    more(n: String): "{n} more", "还有 {n} 个";
-    and_more(n: String): "and {n} more", "另有 {n} 个";
+    more(n: String): "{n} more", "还有 {n} 把";
+    and_more(n: String): "and {n} more", "另有 {n} 把";
     in_the_list(owner: &str): "all locks of {owner} in the list", "在列表中查看 {owner} 的所有锁";
     release_all_of(owner: &str): " of {owner}", "（属于 {owner}）";
     release_all_means(owner: &str): "select all locks of {owner} in the list; what a release would do is shown first, and nothing is released yet", "在列表中选中 {owner} 的所有锁；会先显示释放的结果，此时不会释放任何锁";
-    at_risk(n: String): "{n} at risk", "{n} 个有风险";
+    at_risk(n: String): "{n} at risk", "{n} 把有风险";
     added_up(at: String, ago: String): "Added up at {at}, {ago}.", "汇总于 {at}，{ago}。";
-    claimed: "What owners say of themselves, as far as their library writes it down: claimed, not proven.", "这是持有者自称的，且取决于其库是否写下：只是声称，未经证实。";
+    claimed: "What owners say of themselves, as far as their library writes it down: claimed, not proven. ", "这是持有者自称的，且取决于其库是否写下：只是声称，未经证实。";
     nobody: "No owner with a name observed", "没有观察到有名字的持有者";
     random_values: "Many libraries write a random value that names nobody. The ", "许多库写的是随机值，看不出是谁。";
     list_of_locks: "list of locks", "锁列表";
     shows_fingerprints: " shows their fingerprints.", "会显示它们的指纹。";
     not_found(text: &str): "Nobody found who is called “{text}”", "没有找到名为“{text}”的持有者";
-    not_found_why: "No lock that is observed names such an owner. Owners whose library writes no name cannot be found this way.", "观察到的锁里没有写明这样的持有者。库不写名字的持有者无法这样查找。";
+    not_found_why: "No lock that is observed names such an owner. Owners whose library writes no name cannot be found this way. ", "观察到的锁里没有写明这样的持有者。库不写名字的持有者无法这样查找。";
     show_all: "Show all", "全部显示";
 }
 

@@ -8,9 +8,9 @@ words! {
     expired: "That sign-in had ended already, or took too long. Begin again.", "这次登录已经结束，或者用时太久。请重新开始。";
     clock: "The clocks of the console and of the sign-in service do not agree, so nobody can sign in. Tell whoever looks after the console.", "控制台与登录服务的时钟不一致，因此谁都无法登录。请告知管理此控制台的人。";
     untrusted: "What came from the sign-in service cannot be trusted, so nobody was signed in. Begin again; if it happens again, the console's log says why.", "来自登录服务的内容无法信任，因此没有人登录。请重新开始；如果再次发生，控制台的日志会说明原因。";
-    no_role: "The sign-in service knows you, but no role in this console is given to you. Ask whoever looks after the console.", "登录服务认识您，但此控制台没有授予您任何角色。请联系管理此控制台的人。";
-    name_taken: "The sign-in service calls you by the name of somebody else who is known here. Ask whoever looks after the console.", "登录服务给您的用户名与此处已有的另一个用户相同。请联系管理此控制台的人。";
-    signed_out: "You are signed out here.", "您已在此处退出登录。";
-    still_there(provider: &str): "You may still be signed in at {provider}.", "您在 {provider} 可能仍处于登录状态。";
+    no_role: "The sign-in service knows you, but no role in this console is given to you. Ask whoever looks after the console.", "登录服务认识你，但此控制台没有授予你任何角色。请联系管理此控制台的人。";
+    name_taken: "The sign-in service calls you by the name of somebody else who is known here. Ask whoever looks after the console.", "登录服务给你的用户名与此处已有的另一个用户相同。请联系管理此控制台的人。";
+    signed_out: "You are signed out here.", "你已在此处退出登录。";
+    still_there(provider: &str): "You may still be signed in at {provider}. ", "你在 {provider} 可能仍处于登录状态。";
     sign_out_there: "Sign out there, too", "也在那里退出";
 }

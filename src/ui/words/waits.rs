@@ -34,9 +34,9 @@ words! {
     way_out: "Shortest way out: release ", "最短的出路：释放 ";
     circle: "The circle: ", "环：";
     waits_for: "waits for", "等待";
-    asks_first: "Its owner is not stopped by that. Open the lock to look before you release it.", "这不会停止它的持有者。释放之前先打开这把锁看一看。";
+    asks_first: " Its owner is not stopped by that. Open the lock to look before you release it.", "这不会停止它的持有者。释放之前先打开这把锁看一看。";
     read_at(at: String, ago: String): "Read at {at}, {ago}.", "读取于 {at}，{ago}。";
-    only_these: "Only Redisson's fair queues and this console's own waiters tell who waits.", "只有 Redisson 公平锁的队列和本控制台自己的等待者说得出谁在等。";
+    only_these: "Only Redisson's fair queues and this console's own waiters tell who waits. ", "只有 Redisson 公平锁的队列和本控制台自己的等待者说得出谁在等。";
     unread(nodes: &str): "Queues could not be read on {nodes}: others may wait there.", "无法读取 {nodes} 上的队列：那里可能还有别人在等。";
     is_cut: "There are more fair locks than are asked about at once: others may wait.", "公平锁太多，一次问不完：可能还有别人在等。";
     nothing_found: "Nothing found", "没有找到";

@@ -7,6 +7,7 @@ use crate::ui::kit::Tone;
 use crate::ui::words::bulk as words;
 use crate::ui::words::faults::sentence;
 use crate::ui::words::lock::name as owner_name;
+use crate::ui::words::punctuation;
 
 /// What becomes of a lock, given how it stands on the board by now.
 pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
@@ -45,7 +46,7 @@ pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
             let owner = match fault {
                 Fault::OwnerChanged {
                     owner: Some(owner), ..
-                } => format!(" ({})", owner_name(owner)),
+                } => punctuation::aside(&owner_name(owner)),
                 _ => String::new(),
             };
             let why = format!("{}{owner}", sentence(fault));

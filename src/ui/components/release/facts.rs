@@ -7,7 +7,7 @@ use super::super::owner_name::grouped;
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
-use crate::ui::words::{act as words, libraries};
+use crate::ui::words::{act as words, libraries, punctuation};
 
 /// Owner, age, renewals, lease, and what the library does next; kept up to date while the dialog is open.
 #[component]
@@ -40,14 +40,14 @@ pub fn ReleaseFacts(
         let outlives = lock.format.outlives_its_lease();
         match format::lease(lock.lease, outlives, live.now.get()) {
             LeaseWords::None => words::never_expires().to_owned(),
-            LeaseWords::Left(left) => words::expires_in(&left),
+            LeaseWords::Left(left) => words::expires_in(&punctuation::before_a_word(&left)),
             LeaseWords::Over => words::lease_over().to_owned(),
             LeaseWords::Past(since) => words::past_its_time(&since),
         }
     };
     let library = move || {
         let format = lock.read().format;
-        format!("{}: {}", format.slug(), libraries::after_release(format))
+        punctuation::told(format.slug(), libraries::after_release(format))
     };
     let watched = move || {
         let lock = lock.read();

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::super::lock_name::LockName;
 use crate::domain::Lock;
 use crate::ui::kit::{Banner, Button, DialogHandle, Tone, Variant};
-use crate::ui::words::{act as words, libraries};
+use crate::ui::words::{act as words, libraries, punctuation};
 
 /// Says what harm a release does, and asks for the first time.
 #[component]
@@ -20,18 +20,15 @@ pub fn ReleaseHarm(
     #[prop(into)]
     on_accept: Callback<()>,
 ) -> impl IntoView {
-    let next = format!(
-        "{}: {}.",
-        lock.format,
-        libraries::after_release(lock.format)
-    );
+    let next = punctuation::told(lock.format.slug(), libraries::after_release(lock.format));
+    let next = punctuation::sentence(&next);
     view! {
         <div class="flex flex-col gap-4">
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
                 {words::releasing()} <LockName key=lock.id.key most=120 /> {words::does_harm()}
             </h2>
             <Banner tone=Tone::Alarm announced=false>
-                <p class="font-semibold">{harm} "."</p>
+                <p class="font-semibold">{punctuation::sentence(harm)}</p>
                 <p>{next}</p>
             </Banner>
             <div class="flex justify-end gap-2">
