@@ -1,14 +1,9 @@
 //! Tokens are credentials: no list, answer, event or log line of the real program carries one.
 
-use std::process::Stdio;
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::Command;
 
-use crate::support::console::Person;
 use crate::support::eventually_is;
+use crate::support::process::Process;
 use crate::support::redis_nodes::RedisNodes;
 
 #[tokio::test]
@@ -27,34 +22,8 @@ async fn no_answer_and_no_log_line_carries_a_token() {
                 .await;
         }
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    let state = tempfile::tempdir().unwrap();
-    command
-        .env("XDG_STATE_HOME", state.path())
-        .env_remove("STATE_DIRECTORY")
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug"]);
-    for url in nodes
-        .0
-        .iter()
-        .map(|node| format!("redis://127.0.0.1:{}", node.port()))
-    {
-        command.args(["--redis", &url]);
-    }
-    let mut server = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut log = server.stderr.take().unwrap();
-    let logged = tokio::spawn(async move {
-        let mut text = String::new();
-        log.read_to_string(&mut text).await.unwrap();
-        text
-    });
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    let line = said.next_line().await.unwrap().unwrap();
-    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
+    let console = Process::on(&nodes, &["--log", "debug"]).await;
+    let person = console.person.clone();
 
     let mut answers: Vec<String> = Vec::new();
     eventually_is("all foreign locks are listed", async || {
@@ -160,22 +129,9 @@ async fn no_answer_and_no_log_line_carries_a_token() {
             .to_string(),
     );
 
-    let pid = server.id().unwrap().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let ended = tokio::time::timeout(Duration::from_secs(10), server.wait())
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(ended.code(), Some(0));
-    let log = logged.await.unwrap();
+    let (log, folder) = console.stop_and_keep().await;
     assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
-    let audit = std::fs::read_to_string(state.path().join("lockkeeper/audit.jsonl")).unwrap();
+    let audit = std::fs::read_to_string(folder.path().join("lockkeeper/audit.jsonl")).unwrap();
     assert!(
         audit.contains("broken on purpose"),
         "and written down:\n{audit}"

@@ -2,18 +2,16 @@
 
 mod together;
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use lockkeeper::domain::Timestamp;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::LimitsConfig;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::Command;
 
 use crate::api::{group, lock_path};
 use crate::support::console::{Answer, Person, TestConsole};
+use crate::support::process::Process;
 use crate::support::redis_nodes::RedisNodes;
 
 const KEY: &str = "8e03978e-40d5-43e8-bc93-6894a57f9324";
@@ -212,28 +210,7 @@ async fn a_key_that_is_none_is_refused_before_anything_is_touched() {
 #[tokio::test]
 async fn neither_a_remembered_token_nor_its_key_reaches_the_log() {
     let nodes = RedisNodes::start(1).await;
-    let state = tempfile::tempdir().unwrap();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
-        .env("XDG_STATE_HOME", state.path())
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "trace"])
-        .args([
-            "--redis",
-            &format!("redis://127.0.0.1:{}", nodes.0[0].port()),
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut log = server.stderr.take().unwrap();
-    let logged = tokio::spawn(async move {
-        let mut text = Vec::new();
-        log.read_to_end(&mut text).await.unwrap();
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    let line = said.next_line().await.unwrap().unwrap();
-    let person = Person::of(line.rsplit("http://").next().unwrap().parse().unwrap());
+    let console = Process::on(&nodes, &["--log", "trace"]).await;
     let path = lock_path("default", b"lock:a", "/acquire");
     let headers = [
         ("content-type", "application/json"),
@@ -242,13 +219,12 @@ async fn neither_a_remembered_token_nor_its_key_reaches_the_log() {
     let mut answers = Vec::new();
     for ttl_ms in [60_000, 60_000, 50_000] {
         let body = json!({"ttl_ms": ttl_ms}).to_string();
-        answers.push(person.send("POST", &path, &headers, body).await);
+        answers.push(console.person.send("POST", &path, &headers, body).await);
     }
     assert!(is_replayed(&answers[1]) && answers[2].status == 422);
     let token = answers[0].json()["token"].as_str().unwrap().to_owned();
     assert!(!answers[2].text.contains(&token) && !answers[2].text.contains(KEY));
-    server.kill().await.unwrap();
-    let log = logged.await.unwrap();
+    let log = console.stop().await;
     let secret = token.rsplit(':').next().unwrap();
     assert!(log.contains("acquired") && !log.contains(secret) && !log.contains(KEY));
 }

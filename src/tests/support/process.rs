@@ -1,7 +1,6 @@
 //! A console as a process of its own: what it says, what it holds, and how it ends.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -11,6 +10,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::console::Person;
+use super::redis_nodes::{RedisNode, RedisNodes};
 
 /// A console as a process of its own. It is killed with the test.
 pub struct Process {
@@ -18,13 +18,21 @@ pub struct Process {
     pub person: Person,
     process: Child,
     log: JoinHandle<String>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Process {
     /// `lockkeeper serve` on a free port, with these arguments besides.
     pub async fn serve(arguments: &[&str]) -> Self {
         Self::serve_in(&[], arguments).await
+    }
+
+    /// The same on these nodes, one group called "default".
+    pub async fn on(nodes: &RedisNodes, arguments: &[&str]) -> Self {
+        let url = |node: &RedisNode| format!("redis://127.0.0.1:{}", node.port());
+        let urls: Vec<String> = nodes.0.iter().map(url).collect();
+        let named = urls.iter().flat_map(|url| ["--redis", url]);
+        Self::serve(&named.chain(arguments.iter().copied()).collect::<Vec<_>>()).await
     }
 
     /// The same with these variables in its environment.
@@ -36,6 +44,7 @@ impl Process {
             .current_dir(folder.path())
             .env("XDG_STATE_HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
+            .env_remove("STATE_DIRECTORY")
             .env_remove("LOCKKEEPER_LOG_FORMAT")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
@@ -56,7 +65,7 @@ impl Process {
             person: Person::of(line.rsplit("http://").next().unwrap().parse().unwrap()),
             process,
             log,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -72,14 +81,19 @@ impl Process {
     }
 
     /// Everything that it said until it was stopped.
-    pub async fn stop(mut self) -> String {
+    pub async fn stop(self) -> String {
+        self.stop_and_keep().await.0
+    }
+
+    /// The same, and the folder with what it wrote.
+    pub async fn stop_and_keep(mut self) -> (String, TempDir) {
         let pid = self.process.id().unwrap().to_string();
         let sent = std::process::Command::new("kill")
             .args(["-TERM", &pid])
             .status();
         assert!(sent.unwrap().success());
-        let ended = timeout(Duration::from_secs(10), self.process.wait()).await;
+        let ended = timeout(PATIENCE, self.process.wait()).await;
         assert_eq!(ended.unwrap().unwrap().code(), Some(0));
-        self.log.await.unwrap()
+        (self.log.await.unwrap(), self.folder)
     }
 }

@@ -65,6 +65,14 @@ impl Receiver {
         ))
     }
 
+    /// The same for whoever wants to hear of no flag.
+    fn without_flags(&self) -> WebhookConfig {
+        WebhookConfig {
+            flags: Vec::new(),
+            ..self.config()
+        }
+    }
+
     /// The next request, whatever it was answered.
     async fn next(&mut self) -> Value {
         let line = timeout(PATIENCE, self.said.next_line()).await;
@@ -146,14 +154,7 @@ async fn a_flag_is_told_when_it_stands_and_when_it_falls() {
 async fn an_act_is_told_with_who_did_it_why_and_what_came_of_it() {
     let nodes = RedisNodes::start(1).await;
     let mut receiver = Receiver::answering("200").await;
-    let console = console_with(
-        WebhookConfig {
-            flags: Vec::new(),
-            ..receiver.config()
-        },
-        &nodes,
-    )
-    .await;
+    let console = console_with(receiver.without_flags(), &nodes).await;
     let person = console.person();
     nodes
         .set(0, b"lock:<a>", b"S3CRET-token", Some(60_000))
@@ -210,11 +211,7 @@ async fn an_act_is_told_with_who_did_it_why_and_what_came_of_it() {
 async fn a_lock_that_its_old_owner_puts_back_is_told() {
     let nodes = RedisNodes::start(1).await;
     let mut receiver = Receiver::answering("200").await;
-    let quiet = WebhookConfig {
-        flags: Vec::new(),
-        ..receiver.config()
-    };
-    let console = console_with(quiet, &nodes).await;
+    let console = console_with(receiver.without_flags(), &nodes).await;
     let person = console.person();
     nodes.set(0, b"lock:a", b"token", Some(60_000)).await;
     let lock = "/api/v1/groups/orders/locks/lock%3Aa";
@@ -233,14 +230,7 @@ async fn a_lock_that_its_old_owner_puts_back_is_told() {
 async fn a_lock_that_is_lost_to_its_owner_is_told() {
     let nodes = RedisNodes::start(1).await;
     let mut receiver = Receiver::answering("200").await;
-    let console = console_with(
-        WebhookConfig {
-            flags: Vec::new(),
-            ..receiver.config()
-        },
-        &nodes,
-    )
-    .await;
+    let console = console_with(receiver.without_flags(), &nodes).await;
     let acquire = json!({ "ttl_ms": 1_500, "auto_renew": true, "label": "report" });
     let lock = "/api/v1/groups/orders/locks/lock%3Aa";
     let acquired = console
