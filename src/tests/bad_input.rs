@@ -1,5 +1,6 @@
 //! What the API refuses, how it says so, and that a refusal changes nothing.
 
+use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::GroupConfig;
 use serde_json::json;
 
@@ -289,4 +290,25 @@ async fn another_site_cannot_act_through_a_visitors_browser() {
         .await;
     assert_eq!(answer.status, 403);
     assert_eq!(nodes.get(0, b"lock:x").await, None);
+}
+
+#[tokio::test]
+async fn no_name_of_a_lock_ends_the_title_of_its_page() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    let person = console.person();
+    let names = [
+        "</title><meta http-equiv=refresh content=0;//evil.example>",
+        "lock:</title><b>",
+    ];
+    nodes.set(0, names[1].as_bytes(), b"owner", None).await;
+    for name in names {
+        let path = LockKey::from(name).encoded();
+        let page = person.get(&format!("/groups/jobs/locks/{path}")).await;
+        assert_eq!(page.status, 200, "{path}");
+        let titled = page.text.split("<title>").nth(1).unwrap();
+        let (title, _) = titled.split_once("</title>").unwrap();
+        assert!(title.contains("&lt;/title&gt;"), "{path}: {title}");
+        assert!(!page.text.contains("<meta http-equiv") && !page.text.contains("<b>"));
+    }
 }

@@ -15,6 +15,7 @@ pub mod preferences;
 pub mod query;
 pub mod reactive;
 pub mod shortcuts;
+mod title;
 pub mod traces;
 pub mod waits_query;
 pub mod wire;
@@ -76,7 +77,7 @@ pub fn App() -> impl IntoView {
     Shortcuts::provide();
     Fetching::provide();
     view! {
-        <Title text="Lockkeeper" />
+        <Title text="Lockkeeper" formatter=title::written />
         <Router>
             <Layout>
                 // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.

@@ -13,6 +13,7 @@ use crate::ui::kit::Button;
 use crate::ui::live::Live;
 use crate::ui::preferences::Preference;
 use crate::ui::reactive::{effect, effect_since, memo};
+use crate::ui::title;
 use crate::ui::words::frame;
 
 const CALM: &str = "/favicon.svg";
@@ -53,12 +54,12 @@ pub fn Attention() -> impl IntoView {
         }
     });
     // The server has no tab, and asks for its title when this page is gone already.
-    let formatter = move |title: String| match cfg!(target_arch = "wasm32") {
+    let formatter = move |text: String| match cfg!(target_arch = "wasm32") {
         true => match many.get() {
-            0 => title,
-            many => format!("({many}) {title}"),
+            0 => text,
+            many => format!("({many}) {text}"),
         },
-        false => title,
+        false => title::written(text),
     };
     view! { <Title formatter /> }
 }
