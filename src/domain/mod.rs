@@ -37,6 +37,7 @@ pub mod role;
 pub mod sample;
 pub mod saw_tooth;
 pub mod search;
+pub mod sheet_cell;
 #[cfg(test)]
 pub mod testing;
 pub mod text;
@@ -77,6 +78,7 @@ pub use renewals::{Renewals, Source};
 pub use role::{Place, Rights, Sight, Verb, WhyNot};
 pub use sample::{MonitorSample, SampledLock};
 pub use search::{Search, SearchError};
+pub use sheet_cell::sheet_cell;
 pub use timestamp::Timestamp;
 pub use waits::{WaitedFor, Waiter, Waits, WaitsIn};
 pub use window::{Counts, View, Window, WindowNews};

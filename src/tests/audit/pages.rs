@@ -55,6 +55,11 @@ async fn hostile_names_and_reasons_stay_text_on_the_page_and_in_the_export() {
         "{}",
         sheet.text
     );
+    assert!(
+        sheet.text.contains("\r\n'=cmd|' /C calc'!A0\""),
+        "{}",
+        sheet.text
+    );
 }
 
 #[tokio::test]

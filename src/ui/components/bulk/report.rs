@@ -1,7 +1,7 @@
 //! What became of each lock in words, and all of it as a file.
 
 use super::run::{Fate, Line};
-use crate::domain::{ActOutcome, Fault, Lock, NodeAct};
+use crate::domain::{ActOutcome, Fault, Lock, NodeAct, sheet_cell};
 use crate::ui::format;
 use crate::ui::kit::Tone;
 use crate::ui::words::bulk as words;
@@ -88,12 +88,9 @@ pub(super) fn csv(lines: &[Line]) -> String {
     text
 }
 
-/// One cell. What a spreadsheet would take for a formula begins with a quote: names of locks are anybody's.
+/// One cell: names of locks are anybody's.
 fn cell(text: &str) -> String {
-    let text = format::visible(text);
-    let is_formula = text.starts_with(['=', '+', '-', '@']);
-    let quote = if is_formula { "'" } else { "" };
-    format!("\"{quote}{}\"", text.replace('"', "\"\""))
+    sheet_cell(&format::visible(text))
 }
 
 #[cfg(test)]
