@@ -1,8 +1,10 @@
 //! Who runs this: the label of locks taken from the command line.
 
+use super::text::visible;
 use crate::server::config;
 
-/// `user@host`, as far as that is known.
+/// `user@host`, as far as that is known. Others read it in lists and in the audit: what would hide or forge something there is made
+/// visible.
 pub fn am_i() -> String {
     let user = ["USER", "LOGNAME"]
         .into_iter()
@@ -15,5 +17,8 @@ pub fn am_i() -> String {
         .and_then(|host| host.into_string().ok())
         .unwrap_or_default();
     // Operations refuse a label that is too long for a lock's owner.
-    format!("{user}@{host}").chars().take(48).collect()
+    visible(&format!("{user}@{host}"))
+        .chars()
+        .take(48)
+        .collect()
 }

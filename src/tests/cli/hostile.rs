@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use lockkeeper::domain::LockKey;
+use serde_json::Value;
 
 use super::{Shell, end_of, nothing_is_left};
 use crate::support::redis_nodes::RedisNodes;
@@ -28,7 +29,7 @@ fn hostile() -> Vec<(Vec<u8>, &'static str)> {
 }
 
 /// Nothing but text and line ends.
-fn is_harmless(text: &str) -> bool {
+pub fn is_harmless(text: &str) -> bool {
     text.chars()
         .all(|c| c == '\n' || !c.is_control() && c != '\u{202e}')
 }
@@ -186,6 +187,45 @@ async fn what_stands_in_somebody_elses_value_does_no_harm() {
         assert_eq!(held.status, 75);
         for text in [&listed.out, &listed.err, &shown.out, &held.err] {
             assert!(is_harmless(text), "{text:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_calls_themselves_oddly_is_one_line_of_the_audit_and_no_other() {
+    let nodes = RedisNodes::start(1).await;
+    let forged = "\n{\"seq\":1,\"act\":\"release\",\"who\":\"root\"}\n\u{1b}[2J\u{202e}";
+    let long = "x".repeat(10_000);
+    for (user, seen) in [
+        (forged, "\\n{\"seq\":1"),
+        ("\u{202e}toor", "\\u{202e}toor@"),
+        (long.as_str(), "xxxxxxxx"),
+        ("", "uid"),
+    ] {
+        let shell = Shell::on(&nodes);
+        let acquire = ["default", "lock:a", "--ttl", "1m", "--token-file", "token"];
+        let release = ["default", "lock:a", "--token-file", "token"];
+        for (verb, words) in [("acquire", &acquire[..]), ("release", &release)] {
+            let mut command = shell.command(verb, words);
+            command.env("USER", user).env_remove("LOGNAME");
+            let ended = end_of(command).await;
+            assert_eq!(ended.status, 0, "{user:?}: {ended:?}");
+            assert!(is_harmless(&ended.out) && is_harmless(&ended.err));
+        }
+        let audit = std::fs::read_to_string(shell.state("lockkeeper/audit.jsonl")).unwrap();
+        assert!(is_harmless(&audit), "{audit:?}");
+        let lines: Vec<Value> = audit
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 4, "two acts, each begun and ended: {audit}");
+        for line in lines {
+            let who = line["who"].as_str().unwrap();
+            assert!(
+                who.starts_with(seen) && who.chars().count() <= 48,
+                "{who:?}"
+            );
+            assert_eq!(line["via"], "command-line");
         }
     }
 }

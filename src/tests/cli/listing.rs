@@ -1,6 +1,7 @@
 //! The list: what is there, what was asked for, and what could not be seen.
 
 use super::Shell;
+use super::hostile::is_harmless;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const NOTHING: [&str; 0] = [];
@@ -199,4 +200,81 @@ async fn a_reader_that_has_seen_enough_is_no_failure() {
     let ended = super::ended(list).await;
     assert_eq!(ended.status, 0, "{ended:?}");
     assert!(!ended.err.contains("panic"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn many_locks_are_one_line_for_each_prefix_owner_or_group() {
+    let nodes = RedisNodes::start(1).await;
+    let evil = "lock:\u{1b}[2J\n\u{202e}evil:";
+    for (key, owner, lease) in [
+        ("lock:invoice:1", "web-1", Some(600_000)),
+        ("lock:invoice:2", "web-2", Some(600_000)),
+        ("lock:payout:1", "web-2", None),
+        (&format!("{evil}7"), "web-3", Some(600_000)),
+    ] {
+        let token = token(owner);
+        nodes.set(0, key.as_bytes(), token.as_bytes(), lease).await;
+    }
+    let shell = Shell::on(&nodes);
+    let rows = async |by: &str| {
+        let listed = shell.type_in("list", &["--by", by, "--sort", "key"]).await;
+        assert_eq!(listed.status, 0, "{listed:?}");
+        assert!(is_harmless(&listed.out), "{:?}", listed.out);
+        let row = |line: &str| {
+            let cells = line.split("  ").map(str::trim);
+            let words: Vec<&str> = cells.filter(|cell| !cell.is_empty()).collect();
+            (
+                words[0].to_owned(),
+                words[1].to_owned(),
+                words[2].to_owned(),
+            )
+        };
+        let rows: Vec<_> = listed.out.lines().map(row).collect();
+        assert_eq!(rows[0].0, by.to_uppercase());
+        rows[1..].to_vec()
+    };
+    let row = |name: &str, locks: &str, attention: &str| {
+        (name.to_owned(), locks.to_owned(), attention.to_owned())
+    };
+    assert_eq!(
+        rows("prefix").await,
+        [
+            row("lock:\\u{1b}[2J\\n\\u{202e}evil:", "1", "-"),
+            row("lock:invoice:", "2", "-"),
+            row("lock:payout:", "1", "1"),
+        ]
+    );
+    assert_eq!(
+        rows("owner").await,
+        [
+            row("web-3 (console)", "1", "-"),
+            row("web-1 (console)", "1", "-"),
+            row("web-2 (console)", "2", "1")
+        ]
+    );
+    assert_eq!(rows("group").await, [row("default", "4", "1")]);
+    let json = shell.type_in("list", &["--by", "prefix", "--json"]).await;
+    let bundles = &json.json()["bundles"];
+    assert_eq!(
+        (&bundles["by"], &bundles["total"]),
+        (&"prefix".into(), &3.into())
+    );
+
+    let long = "prefix".repeat(2_000);
+    for word in [
+        "colour",
+        "",
+        "prefix\n{\"code\":\"forged\"}",
+        "\u{1b}[2Jprefix\u{7}",
+        &long,
+    ] {
+        let refused = shell.type_in("list", &["--by", word]).await;
+        assert_eq!(
+            (refused.status, refused.out.as_str()),
+            (2, ""),
+            "{refused:?}"
+        );
+        assert!(refused.err.contains("prefix, owner, group"), "{refused:?}");
+        assert!(is_harmless(&refused.err), "{refused:?}");
+    }
 }
