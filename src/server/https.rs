@@ -1,15 +1,19 @@
 //! Whom the console asks over HTTP or HTTPS: webhooks, sign-in providers and collectors of traces.
 //!
-//! Their certificates are checked with those of a file where the configuration names one, with the public ones elsewhere.
+//! Their certificates are checked with those of a file where the configuration names one, with the public ones elsewhere. The file is
+//! looked at before each question: another authority in it holds without a restart.
 
 use std::error::Error;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use http_body_util::Full;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as Unasked};
 use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -18,12 +22,15 @@ use rustls::{ClientConfig, RootCertStore};
 /// What the console calls itself.
 pub const USER_AGENT: &str = concat!("lockkeeper/", env!("CARGO_PKG_VERSION"));
 
-/// Whoever asks. It keeps connections open for the next question, and follows no redirect.
+/// Whoever asks and trusts the same all the time. It keeps connections open for the next question, and follows no redirect.
 pub type HttpsClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// The certificates of who vouches for servers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Roots(Vec<CertificateDer<'static>>);
+/// The certificates of who vouches for servers, in a file. The same file is the same, whatever it has by now.
+#[derive(Clone)]
+pub struct Roots {
+    file: PathBuf,
+    certificates: Vec<CertificateDer<'static>>,
+}
 
 impl Roots {
     /// Reads a file with certificates (PEM). Says why it is of no use where none of them can vouch for anybody.
@@ -34,7 +41,8 @@ impl Roots {
         if certificates.is_empty() {
             return Err("the certificates cannot be read: there is none in the file".to_owned());
         }
-        let roots = Self(certificates);
+        let file = file.to_owned();
+        let roots = Self { file, certificates };
         if roots.store().is_empty() {
             return Err("none of the certificates in the file can vouch for a server".to_owned());
         }
@@ -44,8 +52,74 @@ impl Roots {
     /// Bundles of systems have one or another in them that this TLS library cannot use: those vouch for nobody.
     fn store(&self) -> RootCertStore {
         let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(self.0.iter().cloned());
+        store.add_parsable_certificates(self.certificates.iter().cloned());
         store
+    }
+}
+
+impl PartialEq for Roots {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
+}
+
+impl Eq for Roots {}
+
+impl fmt::Debug for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Roots").field(&self.file).finish()
+    }
+}
+
+/// Whoever asks, trusting those whom the file names at that time.
+pub struct Asker(Mutex<Trusting>);
+
+/// A client, and whom it trusts; the public authorities where there is no file.
+struct Trusting {
+    roots: Option<Roots>,
+    client: HttpsClient,
+}
+
+impl Asker {
+    /// One who trusts these, or the public ones.
+    pub fn new(roots: Option<&Roots>) -> Self {
+        Self(Mutex::new(Trusting {
+            client: client(roots),
+            roots: roots.cloned(),
+        }))
+    }
+
+    /// Asks once.
+    pub async fn ask(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unasked> {
+        self.client().await.request(request).await
+    }
+
+    /// The client for now. Where the file cannot be read, what it had before holds: whoever replaces it may take it away for a moment.
+    async fn client(&self) -> HttpsClient {
+        let (known, client) = {
+            let trusting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            (trusting.roots.clone(), trusting.client.clone())
+        };
+        let Some(known) = known else { return client };
+        let file = known.file.clone();
+        let reading = tokio::task::spawn_blocking(move || Roots::read(&file)).await;
+        match reading.unwrap_or_else(|why| Err(why.to_string())) {
+            Ok(now) if now.certificates == known.certificates => client,
+            Ok(now) => {
+                tracing::info!(file = %now.file.display(), "other authorities are trusted from now on");
+                let trusting = Trusting {
+                    client: self::client(Some(&now)),
+                    roots: Some(now),
+                };
+                let client = trusting.client.clone();
+                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trusting;
+                client
+            }
+            Err(why) => {
+                tracing::warn!(file = %known.file.display(), "the authorities known before are trusted: {why}");
+                client
+            }
+        }
     }
 }
 

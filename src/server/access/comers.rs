@@ -71,7 +71,7 @@ impl Comers {
         let outcome = match end {
             Ok(_) => DONE,
             Err(Refusal::NotNow(fault)) => of_fault(fault),
-            Err(Refusal::Away(_) | Refusal::Clock { .. }) => NOT_ASKED,
+            Err(Refusal::Away(_) | Refusal::Unknown(_) | Refusal::Clock { .. }) => NOT_ASKED,
             Err(Refusal::Cancelled) => CANCELLED,
             Err(
                 Refusal::NotOffered

@@ -10,11 +10,11 @@ use super::Event;
 use super::sign::signature;
 use crate::domain::Timestamp;
 use crate::server::config::WebhookConfig;
-use crate::server::https::{self, HttpsClient, USER_AGENT, in_words};
+use crate::server::https::{Asker, USER_AGENT, in_words};
 
 /// Who posts to one webhook.
 pub(super) struct Post {
-    client: HttpsClient,
+    asker: Asker,
     timeout: Duration,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum NotTaken {
 impl Post {
     pub(super) fn new(config: &WebhookConfig) -> Self {
         Self {
-            client: https::client(config.roots.as_ref()),
+            asker: Asker::new(config.roots.as_ref()),
             timeout: config.timeout,
         }
     }
@@ -54,7 +54,7 @@ impl Post {
             )
             .body(Full::from(event.body().to_owned()))
             .expect("all headers are plain");
-        let answer = match timeout(self.timeout, self.client.request(request)).await {
+        let answer = match timeout(self.timeout, self.asker.ask(request)).await {
             Ok(Ok(answer)) => answer.status(),
             Ok(Err(why)) => return Err(NotTaken::Now(in_words(&why))),
             Err(_elapsed) => {

@@ -8,8 +8,8 @@ use lockkeeper::server::clock::Clock;
 use serde_json::json;
 
 use super::provider::Provider;
-use super::{Sso, Visitor, access, access_as, why};
-use crate::access::{location, user};
+use super::{GRANTS, Sso, Visitor, access, access_as, why};
+use crate::access::{get_with, location, sign_in, user};
 
 async fn sso() -> (Provider, Sso) {
     let provider = Provider::start().await;
@@ -232,6 +232,30 @@ async fn whoever_guesses_is_slowed_down_and_whoever_has_no_role_is_not() {
     for _ in 0..22 {
         assert_eq!(why(&elsewhere.sign_in("nobody").await), "no-role");
     }
+}
+
+#[tokio::test]
+async fn a_secret_that_the_provider_does_not_know_is_the_consoles_mistake_and_slows_nobody_down() {
+    let provider = Provider::start().await;
+    let table = provider.table();
+    let table = table.replace("a secret of the client", "one of yesterday");
+    assert_ne!(table, provider.table());
+    // Time stands still: what is free is free once.
+    let clock = Clock::by_hand(Clock::real().now());
+    let mut config = access_as(&table, GRANTS);
+    config.users = vec![user("vera", Rights::everywhere(Role::Viewer))];
+    let sso = Sso::console(config, clock).await;
+    let mut alice = sso.visitor();
+    for _ in 0..22 {
+        assert_eq!(why(&alice.sign_in("alice").await), "console");
+    }
+    assert!(reason(&sso).contains("client_secret"), "{}", reason(&sso));
+    let page = alice.get("/sign-in?why=console").await.text;
+    assert!(page.contains("does not know this console"), "{page}");
+    let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"not-asked\"} 22\n";
+    let vera = sso.console.person();
+    let page = get_with(&vera, "/metrics", &sign_in(&vera, "vera").await).await;
+    assert!(page.text.contains(counted), "{}", page.text);
 }
 
 #[tokio::test]

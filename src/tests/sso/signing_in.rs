@@ -251,11 +251,36 @@ async fn another_secret_in_its_file_holds_for_the_next_who_signs_in() {
     std::fs::write(file.path(), "the one of yesterday\n").unwrap();
     let access = access_as(&table.replace(&given, &in_file), GRANTS);
     let sso = Sso::console(access, Clock::real()).await;
-    assert_eq!(why(&sso.visitor().sign_in("alice").await), "untrusted");
+    assert_eq!(why(&sso.visitor().sign_in("alice").await), "console");
     std::fs::write(file.path(), format!("{secret}\n")).unwrap();
     assert_eq!(location(&sso.visitor().sign_in("alice").await), "/nodes");
     // Nobody is sent there in vain while it cannot be read.
     std::fs::remove_file(file.path()).unwrap();
     let answer = sso.visitor().get("/sign-in/provider").await;
     assert_eq!(why(&answer), "provider");
+}
+
+#[tokio::test]
+async fn another_authority_in_its_file_holds_for_the_next_who_signs_in() {
+    let (yesterdays, ours) = (Authority::new(), Authority::new());
+    let provider = Provider::with_certificate(&ours.vouch_for("provider")).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let put = |authority: &Authority| std::fs::copy(authority.file(), file.path()).unwrap();
+    put(&yesterdays);
+    let ca_file = format!("ca_file = \"{}\"\n", text(file.path()));
+    let access = access_as(&(provider.table() + &ca_file), GRANTS);
+    let sso = Sso::console(access, Clock::real()).await;
+    let answer = sso.visitor().get("/sign-in/provider").await;
+    assert_eq!(why(&answer), "provider");
+    put(&ours);
+    eventually_is("the provider is believed", async || {
+        let answer = sso.visitor().get("/sign-in/provider").await;
+        location(&answer).starts_with("https:")
+    })
+    .await;
+    let alice = || sso.visitor().trusting(&ours);
+    assert_eq!(location(&alice().sign_in("alice").await), "/nodes");
+    // Whoever replaces a file may take it away for a moment: what was read last holds meanwhile.
+    std::fs::remove_file(file.path()).unwrap();
+    assert_eq!(location(&alice().sign_in("alice").await), "/nodes");
 }

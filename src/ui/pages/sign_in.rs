@@ -118,6 +118,7 @@ fn says(why: Option<&str>, seconds: Option<u32>) -> Option<String> {
         ("cancelled", _) => words::cancelled(),
         ("expired", _) => words::expired(),
         ("clock", _) => words::clock(),
+        ("console", _) => words::unknown_console(),
         ("untrusted", _) => words::untrusted(),
         ("no-role", _) => words::no_role(),
         ("name-taken", _) => words::name_taken(),

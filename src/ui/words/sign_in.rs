@@ -7,6 +7,7 @@ words! {
     cancelled: "The sign-in was cancelled; nobody was signed in.", "登录已取消，没有人登录。";
     expired: "That sign-in had ended already, or took too long. Begin again.", "这次登录已经结束，或者用时太久。请重新开始。";
     clock: "The clocks of the console and of the sign-in service do not agree, so nobody can sign in. Tell whoever looks after the console.", "控制台与登录服务的时钟不一致，因此谁都无法登录。请告知管理此控制台的人。";
+    unknown_console: "The sign-in service does not know this console, so nobody can sign in there. Tell whoever looks after the console: its log says what to mend.", "登录服务不认识此控制台，因此谁都无法通过它登录。请告知管理此控制台的人：控制台的日志会说明需要修正什么。";
     untrusted: "What came from the sign-in service cannot be trusted, so nobody was signed in. Begin again; if it happens again, the console's log says why.", "来自登录服务的内容无法信任，因此没有人登录。请重新开始；如果再次发生，控制台的日志会说明原因。";
     no_role: "The sign-in service knows you, but no role in this console is given to you. Ask whoever looks after the console.", "登录服务认识你，但此控制台没有授予你任何角色。请联系管理此控制台的人。";
     name_taken: "The sign-in service calls you by the name of somebody else who is known here. Ask whoever looks after the console.", "登录服务给你的用户名与此处已有的另一个用户相同。请联系管理此控制台的人。";

@@ -190,7 +190,7 @@ impl Access {
     fn note_refusal(&self, refusal: &Refusal, address: Option<IpAddr>) {
         let (who, why) = (refusal.who(), refusal.told());
         match refusal {
-            Refusal::Away(_) | Refusal::Clock { .. } => {
+            Refusal::Away(_) | Refusal::Unknown(_) | Refusal::Clock { .. } => {
                 tracing::warn!(user = ?who, ?address, "refused to sign in: {why}");
             }
             _ => tracing::info!(user = ?who, ?address, "refused to sign in: {why}"),

@@ -24,6 +24,12 @@ pub enum Refusal {
     /// The provider will not have it.
     #[error("the provider refuses: {0}")]
     Refused(String),
+    /// The provider does not take the console for who it says that it is: whoever looks after the console has to mend that.
+    #[error(
+        "the provider does not know this console ({0}): `client_id` and `client_secret` (or what stands in `client_secret_file`) \
+         of [sign_in.oidc] have to be those that the provider has"
+    )]
+    Unknown(String),
     /// Nobody here waits for this, or not any more.
     #[error("nobody began this sign-in here, or it was ended already, or it took too long")]
     Expired,
@@ -64,6 +70,7 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Expired | Self::Elsewhere => "expired",
             Self::Clock { .. } => "clock",
+            Self::Unknown(_) => "console",
             Self::Refused(_) | Self::NotProven(_) => "untrusted",
             Self::NoGrant { .. } => "no-role",
             Self::NameTaken { .. } => "name-taken",
@@ -86,6 +93,7 @@ impl Refusal {
             Self::Expired | Self::Elsewhere | Self::NotProven(_) | Self::Refused(_) => true,
             Self::NotOffered
             | Self::Away(_)
+            | Self::Unknown(_)
             | Self::Cancelled
             | Self::Clock { .. }
             | Self::NoGrant { .. }

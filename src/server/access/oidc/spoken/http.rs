@@ -8,14 +8,14 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::server::config::oidc::ProviderConfig;
-use crate::server::https::{self, HttpsClient, in_words};
+use crate::server::https::{Asker, in_words};
 
 /// The longest answer that is read, in bytes: keys of a provider are some thousands, what it says of somebody in many groups more.
 const LARGEST: usize = 512 * 1024;
 
 /// Who asks the provider.
 pub(super) struct Http {
-    client: HttpsClient,
+    asker: Asker,
     timeout: std::time::Duration,
     only_https: bool,
 }
@@ -28,7 +28,7 @@ pub(super) struct Unanswered(pub String);
 impl Http {
     pub(super) fn new(config: &ProviderConfig) -> Self {
         Self {
-            client: https::client(config.roots.as_ref()),
+            asker: Asker::new(config.roots.as_ref()),
             timeout: config.timeout,
             only_https: config.issuer.starts_with("https:"),
         }
@@ -42,7 +42,7 @@ impl Http {
             return Err(says("it names an address that is not https".to_owned()));
         }
         let exchange = async {
-            let answer = self.client.request(request.map(Full::from)).await;
+            let answer = self.asker.ask(request.map(Full::from)).await;
             let (parts, body) = answer.map_err(|why| says(in_words(&why)))?.into_parts();
             let body = Limited::new(body, LARGEST).collect().await;
             let body = body.map_err(|why| match why.downcast_ref::<LengthLimitError>() {

@@ -231,6 +231,8 @@ fn no_token(
             CoreErrorResponseType::InvalidGrant => {
                 Refusal::NotProven("it does not take the code (invalid_grant)".to_owned())
             }
+            wrong @ (CoreErrorResponseType::InvalidClient
+            | CoreErrorResponseType::UnauthorizedClient) => Refusal::Unknown(wrong.to_string()),
             _ => Refusal::Refused(format!("it gives nothing for the code: {says}")),
         },
         RequestTokenError::Request(why) => Refusal::Away(why.to_string()),

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::queue::{FAILED, REJECTED, SENT, SPANS};
 use crate::server::config::OtlpConfig;
-use crate::server::https::{self, HttpsClient, USER_AGENT, in_words};
+use crate::server::https::{Asker, USER_AGENT, in_words};
 
 /// So many spans are told at once, as OpenTelemetry has it.
 const AT_ONCE: usize = 512;
@@ -43,7 +43,7 @@ pub struct Telling {
 
 /// Who tells the collector.
 struct Collector {
-    client: HttpsClient,
+    asker: Asker,
     config: OtlpConfig,
     resource: ResourceAttributesWithSchema,
     /// Said once when it begins, and once when it ends.
@@ -91,7 +91,7 @@ impl Telling {
 impl Collector {
     fn new(config: &OtlpConfig, resource: &Resource) -> Self {
         Self {
-            client: https::client(config.roots.as_ref()),
+            asker: Asker::new(config.roots.as_ref()),
             config: config.clone(),
             resource: resource.into(),
             is_out_of_reach: false,
@@ -180,7 +180,7 @@ impl Collector {
             request.headers_mut().insert(name, value.clone());
         }
         let exchange = async {
-            let answer = self.client.request(request).await;
+            let answer = self.asker.ask(request).await;
             let (parts, body) = answer.map_err(|why| in_words(&why))?.into_parts();
             let read = Limited::new(body, LONGEST_ANSWER).collect().await;
             let read = read.map_err(|why| in_words(&*why))?;
