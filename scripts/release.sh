@@ -29,6 +29,8 @@ rm -rf "$release"
 mkdir -p "$release"/{bin,man/man1,completions}
 cp "$target/release/lockkeeper" "$release/bin/"
 cp README.md LICENSE .github/{CHANGELOG,SECURITY}.md "$release/"
+mkdir "$release/.github"
+cp .github/*.md "$release/.github/"     # where links of the README lead
 cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
 "$release/bin/lockkeeper" man --into "$release/man/man1"
 node scripts/notices.mjs "$release/NOTICES" "$features"

@@ -1,4 +1,4 @@
-//! What a user of the nodes has to be permitted to free locks by force: what the README lists is enough, and what is missing of
+//! What a user of the nodes has to be permitted to free locks by force: what is listed is enough, and what is missing of
 //! it is named.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::force_recipes::{Scene, cases, pin};
 use crate::permissions::rules_in;
 use crate::support::redis_nodes::{RedisNode, config_of};
 
-const SECTION: &str = "### Permissions to free by force";
+const SECTION: &str = "## Permissions to free by force";
 
 fn rules(needed: &Permissions) -> BTreeSet<String> {
     let all = [needed.keys, needed.commands, needed.channels].concat();
@@ -25,7 +25,7 @@ fn needs(case: &Case) -> Permissions {
 
 /// All that is needed to watch a lock and to free it, and its own names.
 fn all_rules(case: &Case) -> BTreeSet<String> {
-    let watch = rules_in("### Permissions\n").remove(0).1;
+    let watch = rules_in("## Permissions\n").remove(0).1;
     let own = match case.key.strip_suffix(":timeout") {
         // The number of permits is the semaphore's own name.
         Some(permits) => vec![
@@ -75,7 +75,7 @@ fn user(rules: &BTreeSet<String>) -> redis::Cmd {
 }
 
 #[test]
-fn the_readme_lists_what_each_recipe_needs() {
+fn the_page_lists_what_each_recipe_needs() {
     let rows = rules_in(SECTION);
     assert_eq!(rows[0].1, rules(&force_permissions::EVERY));
     let mut told = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What a user of the nodes has to be permitted: what the README lists is enough, and what is missing is named.
+//! What a user of the nodes has to be permitted: what is listed is enough, and what is missing is named.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,17 +23,17 @@ const DEADLINES: &str = "redisson_lock_timeout:{lock:job}";
 const THEIRS: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:87";
 const BEHIND: &str = "6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:88";
 
-/// The rules in the table of the README, a set for each row: to watch, and to lock in strings, hashes, with a queue.
+/// The rules in the table of the configuration's page, a set for each row: to watch, and to lock in strings, hashes, with a queue.
 fn rows() -> Vec<BTreeSet<String>> {
-    let rows = rules_in("### Permissions\n").into_iter();
+    let rows = rules_in("## Permissions\n").into_iter();
     rows.map(|(_, rules)| rules).collect()
 }
 
-/// The rows of the table in a section of the README: the formats that each names, and its rules.
+/// The rows of the table in a section of that page: the formats that each names, and its rules.
 pub fn rules_in(heading: &str) -> Vec<(Vec<String>, BTreeSet<String>)> {
-    let readme = include_str!("../../README.md");
-    let section = readme.split(heading).nth(1).unwrap();
-    let section = section.split("\n###").next().unwrap();
+    let page = include_str!("../../.github/configuration.md");
+    let section = page.split(heading).nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| {
         let quoted = row.split('`').skip(1).step_by(2);

@@ -1,4 +1,6 @@
-//! What the README shows works as it stands there.
+//! What the README and the pages beside it show works as it stands there, and their links lead somewhere.
+
+use std::path::Path;
 
 use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::access::SessionsConfig;
@@ -9,9 +11,9 @@ use lockkeeper::server::config::{
 use crate::support::certificates::{Authority, text};
 
 #[test]
-fn the_configuration_in_the_readme_is_accepted() {
-    let readme = include_str!("../../README.md");
-    let example = readme
+fn the_configuration_that_is_shown_is_accepted() {
+    let page = include_str!("../../.github/configuration.md");
+    let example = page
         .split("```toml\n")
         .nth(1)
         .unwrap()
@@ -54,9 +56,9 @@ fn the_configuration_in_the_readme_is_accepted() {
 }
 
 #[test]
-fn who_may_come_in_is_read_as_the_readme_shows_it() {
-    let readme = include_str!("../../README.md");
-    let shown = readme.split("```toml\n").nth(2).unwrap();
+fn who_may_come_in_is_read_as_it_is_shown() {
+    let page = include_str!("../../.github/configuration.md");
+    let shown = page.split("```toml\n").nth(2).unwrap();
     let shown = shown.split("```").next().unwrap();
     let digest = format!("sha256:{}", "0".repeat(64));
     let groups = "[[group]]\nname = \"orders\"\nnode = [{ url = \"redis://h:1\" }]\n";
@@ -73,9 +75,9 @@ fn who_may_come_in_is_read_as_the_readme_shows_it() {
 }
 
 #[test]
-fn the_other_kinds_of_groups_in_the_readme_are_accepted() {
-    let readme = include_str!("../../README.md");
-    let example = readme.split("```toml\n").nth(3).unwrap();
+fn the_other_kinds_of_groups_that_are_shown_are_accepted() {
+    let page = include_str!("../../.github/configuration.md");
+    let example = page.split("```toml\n").nth(3).unwrap();
     let example = example.split("```").next().unwrap();
     let authority = Authority::new();
     let console = authority.vouch_for("console");
@@ -94,4 +96,38 @@ fn the_other_kinds_of_groups_in_the_readme_are_accepted() {
     assert_eq!(of(2), ("sessions.0", GroupKind::Standalone));
     assert_eq!(of(3), ("sessions.4", GroupKind::Standalone));
     assert!(config.warnings.is_empty());
+}
+
+#[test]
+fn the_short_configuration_of_the_readme_is_accepted() {
+    let readme = include_str!("../../README.md");
+    let example = readme.split("```toml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let environment = |name: &str| (name == "REDIS_PASSWORD").then(|| "s3cret".to_owned());
+    let config = parse("lockkeeper.toml", example, &environment).unwrap();
+    let kinds: Vec<_> = config.groups.iter().map(|group| group.kind).collect();
+    assert_eq!(kinds, [GroupKind::Redlock, GroupKind::Sentinel]);
+    assert!(config.warnings.is_empty());
+}
+
+#[test]
+fn every_link_of_the_readme_and_the_pages_beside_it_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside = std::fs::read_dir(root.join(".github")).unwrap();
+    let beside = beside.map(|entry| entry.unwrap().path());
+    let pages = beside.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut links = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let targets = text.split("](").skip(1).chain(text.split("src=\"").skip(1));
+        for target in targets {
+            let target = target.split([')', '"', '#']).next().unwrap();
+            if !target.is_empty() && !target.contains("://") {
+                let file = page.parent().unwrap().join(target);
+                assert!(file.exists(), "{}: {target}", page.display());
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 20, "{links}");
 }

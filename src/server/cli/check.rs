@@ -91,12 +91,12 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
     Ok(if is_fit { 0 } else { status::FAILED })
 }
 
-/// The example of the README: it has every field, and tests see to it that it is accepted.
+/// The example of the documentation: it has every field, and tests see to it that it is accepted.
 fn fields() -> &'static str {
-    let readme = include_str!("../../../README.md");
-    let example = readme.split("```toml\n").nth(1);
+    let page = include_str!("../../../.github/configuration.md");
+    let example = page.split("```toml\n").nth(1);
     let example = example.and_then(|rest| rest.split("```").next());
-    example.expect("the README shows a configuration")
+    example.expect("the page shows a configuration")
 }
 
 /// Nodes whose locks were not all seen: nothing is said of the leases of the others.

@@ -9,15 +9,15 @@ use lockkeeper::ui::audit_query::AuditQuery;
 use lockkeeper::ui::query::Query;
 use proptest::prelude::*;
 
-/// Every line that the README has of a configuration.
+/// Every line that is shown of a configuration.
 fn lines() -> Vec<&'static str> {
-    let readme = include_str!("../../../README.md");
-    let blocks = readme.split("```toml\n").skip(1);
+    let page = include_str!("../../../.github/configuration.md");
+    let blocks = page.split("```toml\n").skip(1);
     let blocks = blocks.filter_map(|block| block.split("\n```").next());
     blocks.flat_map(str::lines).collect()
 }
 
-/// A configuration with lines of the README in any order, some of them spoilt.
+/// A configuration with such lines in any order, some of them spoilt.
 fn any_config() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         8 => proptest::sample::select(lines()).prop_map(str::to_owned),
