@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::lease_bar::Run;
 use super::lock_history::time;
 use crate::domain::saw_tooth::{Stretch, saw_tooth, up_to_now};
-use crate::domain::{Beat, History, LockId, Timestamp};
+use crate::domain::{Beat, History, LockId, Timestamp, Verdict};
 use crate::ui::format;
 use crate::ui::kit::Tone;
 use crate::ui::kit::chart::{Level, LineChart, Reach, Stroke};
@@ -25,12 +25,22 @@ pub fn LeaseChart(
     id: LockId,
     /// What was seen before the page was opened.
     history: History,
-    /// Whether a quorum is lost when it ends; else the key expires.
+    /// Whether several nodes hold it, of which a quorum is lost when it ends; else the key expires.
     several: bool,
 ) -> impl IntoView {
     let live = Live::expect();
     let ends: Vec<Timestamp> = history.holds.iter().filter_map(|hold| hold.until).collect();
     let first = history.beats;
+    // Nobody loses a quorum that nobody has.
+    let is_quorum = {
+        let id = id.clone();
+        memo(move |_| {
+            several
+                && live
+                    .lock(&id)
+                    .is_none_or(|lock| lock.verdict == Verdict::Held)
+        })
+    };
     // What is on the board goes on where the answer ends.
     let beats = memo(move |before: Option<&Vec<Beat>>| {
         let known = before.unwrap_or(&first);
@@ -71,7 +81,7 @@ pub fn LeaseChart(
     });
     let levels = Signal::derive(move || {
         let (_, up) = reach.get();
-        let end = match several {
+        let end = match is_quorum.get() {
             true => words::quorum_lost_here(),
             false => words::expires_here(),
         };
