@@ -85,6 +85,14 @@ async fn a_body_that_is_too_large_is_refused_however_it_is_sent() {
     }
     assert!(nodes.dump(0).await.is_empty());
 
+    // A gigabyte that is announced and never sent is not waited for.
+    let announced = format!(
+        "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 1000000000\r\n\r\n",
+        console.address
+    );
+    let answer = raw(console.address, announced.as_bytes()).await;
+    assert_eq!(status(&answer), 413, "{answer}");
+
     let fits = raw(console.address, &chunked(&path, &padded(most))).await;
     assert_eq!(status(&fits), 201, "{fits}");
     let cut = b"POST /api/v1/groups/jobs/locks/a/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::HttpBody as _;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, OriginalUri, Query, Request};
 use axum::http::header;
 use axum::http::request::Parts;
@@ -144,8 +145,12 @@ pub async fn whole(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, A
     read.map_err(|_| ApiError::TooSlow)?
 }
 
-/// Everything that a body says, as it comes in: its length is what arrives, not what was announced.
+/// Everything that a body says, as it comes in: its length is what arrives. One that is announced far too large is not waited for.
 async fn read_whole(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > most.saturating_add(THROWN_AWAY) {
+        return Err(ApiError::TooLarge { most });
+    }
     let mut chunks = body.into_data_stream();
     let (mut kept, mut arrived) = (Vec::new(), 0_usize);
     while let Some(chunk) = chunks.next().await {
