@@ -1,4 +1,5 @@
-//! The pages that are fetched when somebody first goes to them: all but the table of locks, which is what people come for.
+//! The pages that are fetched when somebody first goes to them: all but the table of locks, which is what people come for. Of that page
+//! the table of bundles is fetched too.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -7,7 +8,9 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::ChooseView;
 
-use super::{Alarm, NotFetched, NotThere, Part};
+use super::{Alarm, NotFetched, NotThere, Part, later};
+use crate::domain::By;
+use crate::ui::components::bundle_table::BundleTable;
 use crate::ui::pages::audit::AuditPage;
 use crate::ui::pages::help::HelpPage;
 use crate::ui::pages::kit::KitPage;
@@ -18,6 +21,7 @@ use crate::ui::pages::owners::OwnersPage;
 use crate::ui::pages::sign_in::SignInPage;
 use crate::ui::pages::waits::WaitsPage;
 use crate::ui::paths;
+use crate::ui::query::Query;
 use crate::ui::words::frame;
 
 /// Pages: what each is called here, what draws it, what fetches it, and which file it becomes a part of.
@@ -62,9 +66,25 @@ fetched! {
     SignIn: sign_in, fetch_sign_in in lists, SignInPage;
 }
 
-/// Fetches what the page at this path is made of, so that it wakes up in one go: what would run in between could change the page before it
-/// is awake.
-pub async fn fetch_page(path: &str) -> Result<(), NotFetched> {
+part! { bundles fetched by fetch_bundles: fn bundles(query: Memo<Query>, by: By, on_acquire: Callback<()>) -> view! { <BundleTable query by on_acquire /> } }
+
+/// The table of bundles.
+#[component]
+pub fn Bundles(
+    /// What is shown.
+    query: Memo<Query>,
+    /// What makes a bundle.
+    by: By,
+    /// Asks for a lock to be acquired.
+    on_acquire: Callback<()>,
+) -> impl IntoView {
+    leptos::prefetch_lazy_fn_on_server("bundles");
+    later(move || Box::pin(bundles(query, by, on_acquire)))
+}
+
+/// Fetches what the page at this path, asked for this, is made of, so that it wakes up in one go: what would run in between could change
+/// the page before it is awake.
+pub async fn fetch_page(path: &str, search: &str) -> Result<(), NotFetched> {
     match path.trim_end_matches('/') {
         paths::NODES => fetch_nodes().await,
         paths::OWNERS => fetch_owners().await,
@@ -75,6 +95,7 @@ pub async fn fetch_page(path: &str) -> Result<(), NotFetched> {
         paths::SIGN_IN => fetch_sign_in().await,
         "/kit" => fetch_kit().await,
         path if path.starts_with("/groups/") => fetch_lock().await,
+        "" if Query::parse(search).by.is_some() => fetch_bundles().await,
         // The table of locks, and what stands where no page is.
         _ => Ok(()),
     }

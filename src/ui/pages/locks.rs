@@ -7,7 +7,6 @@ use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::bulk::BulkBar;
-use crate::ui::components::bundle_table::BundleTable;
 use crate::ui::components::filter_tiles::FilterTiles;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::lock_table::LockTable;
@@ -15,6 +14,7 @@ use crate::ui::components::node_strip::NodeStrips;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::selection::Selection;
 use crate::ui::kit::{Button, Icon, Sign};
+use crate::ui::later::Bundles;
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
@@ -33,7 +33,7 @@ pub fn LocksPage() -> impl IntoView {
     let by = memo(move |_| query.with(|query| query.by));
     let acquire = Callback::new(move |()| acquiring.set(true));
     let table = move || match by.get() {
-        Some(by) => view! { <BundleTable query by on_acquire=acquire /> }.into_any(),
+        Some(by) => view! { <Bundles query by on_acquire=acquire /> }.into_any(),
         None => view! { <LockTable query on_acquire=acquire /> }.into_any(),
     };
     let navigate = StoredValue::new(use_navigate());
