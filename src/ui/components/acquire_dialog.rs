@@ -8,13 +8,13 @@ use leptos::task::spawn_local_scoped_with_cancellation;
 
 use self::times::{UNITS, in_ms, wait_ms};
 use super::fault_notice::FaultNotice;
-use crate::domain::{Fault, Format, LockId, LockKey, Mine, Place, Verb};
+use crate::domain::{Environment, Fault, Format, LockId, LockKey, Mine, Place, Verb};
 use crate::ui::kit::{Button, Dialog, DialogHandle, Field, Variant, draft, field::CONTROL};
 use crate::ui::later::{later, part};
 use crate::ui::live::Live;
 use crate::ui::reactive::effect_since;
 use crate::ui::words::act::{self, acquire as words};
-use crate::ui::words::told;
+use crate::ui::words::{told, verdicts};
 use crate::ui::{calls, wire};
 
 /// The dialog that acquires a lock.
@@ -61,20 +61,21 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                 .map(|group| {
                     let place = Place::group(&group.name).read_only(group.read_only);
                     let refused = live.why_not(Verb::Acquire, place);
-                    (group.name.clone(), refused)
+                    (group.name.clone(), group.environment, refused)
                 })
                 .collect::<Vec<_>>()
         })
     });
-    let first = groups
-        .iter()
-        .find(|(_, refused)| refused.is_none())
-        .map(|(name, _)| name.clone())
+    // What is only being tried does not begin in production.
+    let allowed = groups.iter().filter(|(_, _, refused)| refused.is_none());
+    let first = allowed
+        .min_by_key(|(_, environment, _)| *environment == Environment::Production)
+        .map(|(name, _, _)| name.clone())
         .unwrap_or_default();
     // Of several groups the first one's reason: mostly it is the same.
     let none = groups
         .iter()
-        .find_map(|(_, refused)| refused.clone())
+        .find_map(|(_, _, refused)| refused.clone())
         .unwrap_or_else(|| words::no_group().to_owned());
     let fresh = || {
         let (group, key) = (first.clone(), suggestion(live, &first));
@@ -192,9 +193,10 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                 >
                     {groups
                         .into_iter()
-                        .map(|(name, refused)| {
+                        .map(|(name, environment, refused)| {
                             let is_out = refused.is_some();
-                            let (is_first, words) = (name == first, name.clone());
+                            let called = verdicts::environment(environment);
+                            let (is_first, words) = (name == first, format!("{name} · {called}"));
                             view! {
                                 <option value=name disabled=is_out title=refused selected=is_first>
                                     {words}

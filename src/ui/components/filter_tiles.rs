@@ -11,7 +11,7 @@ use crate::ui::query::{Only, Query};
 use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
-const TILES: [(Only, Tone); 11] = [
+const TILES: [(Only, Tone); 14] = [
     (Only::Everything, Tone::Plain),
     (Only::Attention, Tone::Alarm),
     (Only::Verdict(Verdict::Held), Tone::Good),
@@ -20,6 +20,9 @@ const TILES: [(Only, Tone); 11] = [
     (Only::Flag(Flag::Split), Tone::Alarm),
     (Only::Flag(Flag::NoExpiry), Tone::Alarm),
     (Only::Flag(Flag::Contended), Tone::Plain),
+    (Only::Flag(Flag::Endless), Tone::Warn),
+    (Only::Flag(Flag::RestartHazard), Tone::Warn),
+    (Only::Flag(Flag::Fragment), Tone::Plain),
     (Only::Verdict(Verdict::Partial), Tone::Warn),
     (Only::Verdict(Verdict::Unknown), Tone::Unsure),
     (Only::Possible, Tone::Plain),
@@ -57,7 +60,7 @@ pub fn FilterTiles(
                 .enumerate()
                 .map(|(nth, (filter, tone))| {
                     let count = Signal::derive(move || counts.read()[nth].clone());
-                    view! { <Tile query filter=*filter tone=*tone count /> }
+                    view! { <Tile query filter=*filter tone=*tone count /> }.into_any()
                 })
                 .collect_view()}
         </nav>
@@ -76,6 +79,12 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
         };
         query.with(|query| query.with_only(next).path())
     });
+    // What is seldom so takes no room while it is not.
+    let is_rare = matches!(
+        filter,
+        Only::Flag(Flag::Endless | Flag::RestartHazard | Flag::Fragment)
+    );
+    let is_there = memo(move |_| !is_rare || current.get() || *count.read() != "0");
     // Colour is spent on what needs a person: a count of nothing has none.
     let colour = move || {
         if matches!(count.read().as_str(), "0" | "–") || matches!(tone, Tone::Good | Tone::Plain)
@@ -85,15 +94,19 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
             tone.text()
         }
     };
-    view! {
-        <Link
-            href
-            current
-            stays=true
-            class="flex shrink-0 flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
-        >
-            <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
-            <span class="text-xs text-muted">{words::only(filter)}</span>
-        </Link>
-    }
+    let tile = move || {
+        view! {
+            <Link
+                href
+                current
+                stays=true
+                class="flex shrink-0 flex-col rounded-lg border border-line bg-surface px-3 py-1.5 leading-tight hover:border-line-strong aria-[current]:border-accent aria-[current]:bg-accent-soft sm:min-w-20"
+            >
+                <span class=move || format!("text-lg font-semibold {}", colour())>{move || count.get()}</span>
+                <span class="text-xs text-muted">{words::only(filter)}</span>
+            </Link>
+        }
+        .into_any()
+    };
+    move || is_there.get().then(tile)
 }

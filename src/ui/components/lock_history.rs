@@ -103,7 +103,7 @@ fn Shown(history: History, id: LockId) -> impl IntoView {
     if history.holds.is_empty() {
         return view! {
             {lease}
-            <p>{words::nobody_seen()}</p>
+            <p>{if several { words::no_quorum_seen() } else { words::nobody_seen() }}</p>
             <p class="mt-2 text-xs text-muted">{kept}</p>
         }
         .into_any();

@@ -31,9 +31,10 @@ pub fn OwnerName(
         .filter(|holds| *holds > 1)
         .map(|holds| format!(" ×{holds}"));
     view! {
-        <span class="whitespace-nowrap" title=title>
-            {label.map(|label| view! { <bdi>{label}</bdi> " " }.into_any())}
-            <span class="font-mono text-xs text-muted">{short}"…"</span>
+        // Where the room ends, the label is cut and the fingerprint is not.
+        <span class="inline-flex max-w-full items-baseline gap-1 whitespace-nowrap" title=title>
+            {label.map(|label| view! { <bdi class="truncate">{label}</bdi> " " }.into_any())}
+            <span class="shrink-0 font-mono text-xs text-muted">{short}"…"</span>
             {holds}
         </span>
     }

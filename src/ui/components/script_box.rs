@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 
-use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
+use crate::domain::{Came, Fingerprint, Format, Lock, LockId, Timestamp};
 use crate::ui::kit::CopyButton;
+use crate::ui::live::Live;
 use crate::ui::reactive::effect;
 use crate::ui::words::lock as words;
 use crate::ui::{format, paths};
@@ -18,6 +19,7 @@ pub fn ScriptBox(
     #[prop(into)]
     production: Signal<bool>,
 ) -> impl IntoView {
+    let live = Live::expect();
     // Where the console is, only the browser knows.
     let origin = RwSignal::new("http://127.0.0.1:7878".to_owned());
     effect(move || {
@@ -31,10 +33,14 @@ pub fn ScriptBox(
                 origin: origin.get(),
                 lock: lock.get(),
                 production: production.get(),
+                needs_token: live.me.with(|me| {
+                    let came = me.as_ref().map(|me| me.came);
+                    matches!(came, Some(Came::SignedIn | Came::VouchedFor))
+                }),
             })
         })
     };
-    let act = |title: &'static str, curl: fn(&Told) -> String, cli: fn(&Told) -> String| {
+    let act = move |title: &'static str, curl: fn(&Told) -> String, cli: fn(&Told) -> String| {
         view! {
             <section class="flex w-full flex-col gap-2">
                 <h3 class="font-medium">{title}</h3>
@@ -50,7 +56,10 @@ pub fn ScriptBox(
             <div class="flex flex-col items-start gap-4 border-t border-line px-4 py-3">
                 {act(words::force(), Told::force_curl, Told::force_cli)}
                 {act(words::look(), Told::look_curl, Told::look_cli)}
-                {act(words::acquire(), Told::acquire_curl, Told::acquire_cli)}
+                {move || {
+                    let can_be = lock.with(|lock| acquired_as(lock.format).is_some());
+                    can_be.then(|| act(words::acquire(), Told::acquire_curl, Told::acquire_cli))
+                }}
                 {act(words::extend(), Told::extend_curl, Told::extend_cli)}
                 {act(words::release(), Told::release_curl, Told::release_cli)}
                 <p class="text-muted">{words::scripts_hint()}</p>
@@ -75,15 +84,26 @@ struct Told {
     origin: String,
     lock: Lock,
     production: bool,
+    /// Whether the console lets in only whoever has a token of their own, which is read from a file: in a command it would stand in the
+    /// shell's history.
+    needs_token: bool,
 }
 
 impl Told {
     fn post(&self, verb: &str, body: &str) -> String {
         let (origin, path) = (&self.origin, paths::api_lock(&self.lock.id));
         format!(
-            "curl -X POST {origin}{path}/{verb} \\\n  -H 'content-type: application/json' \\\n  -d {}",
+            "curl -X POST {}{origin}{path}/{verb} \\\n  -H 'content-type: application/json' \\\n  -d {}",
+            self.credentials(),
             quoted(body)
         )
+    }
+
+    fn credentials(&self) -> &'static str {
+        match self.needs_token {
+            true => "-H \"Authorization: Bearer $(cat API_TOKEN_FILE)\" ",
+            false => "",
+        }
     }
 
     fn cli(&self, verb: &str, rest: &str) -> String {
@@ -100,37 +120,38 @@ impl Told {
         )
     }
 
-    fn owner(&self) -> Option<&Fingerprint> {
-        Some(&self.lock.owners.first()?.fingerprint)
+    /// One command for each owner: they are released one by one.
+    fn each_owner(&self, command: impl Fn(&Fingerprint) -> String) -> String {
+        let owners = self.lock.owners.iter();
+        let commands = owners.map(|owner| command(&owner.fingerprint));
+        commands.collect::<Vec<_>>().join("\n\n")
     }
 
     fn force_curl(&self) -> String {
-        let Some(owner) = self.owner() else {
-            return String::new();
-        };
         let lock = &self.lock;
         let since = lock.format.reuses_owners().then_some(lock.acquired_at);
-        self.post(
-            "force-release",
-            &force(&lock.id, owner, self.production, since),
-        )
+        self.each_owner(|owner| {
+            self.post(
+                "force-release",
+                &force(&lock.id, owner, self.production, since),
+            )
+        })
     }
 
     fn force_cli(&self) -> String {
-        let Some(owner) = self.owner() else {
-            return String::new();
-        };
         let confirm = match self.production {
             true => format!("--confirm {} ", quoted(&self.lock.id.key.text())),
             false => String::new(),
         };
-        let rest = format!("--fingerprint {owner} --reason WHY {confirm}");
-        self.cli("force-release", &rest)
+        self.each_owner(|owner| {
+            let rest = format!("--fingerprint {owner} --reason WHY {confirm}");
+            self.cli("force-release", &rest)
+        })
     }
 
     fn look_curl(&self) -> String {
         let (origin, path) = (&self.origin, paths::api_lock(&self.lock.id));
-        format!("curl {origin}{path}")
+        format!("curl {}{origin}{path}", self.credentials())
     }
 
     fn look_cli(&self) -> String {
@@ -138,11 +159,22 @@ impl Told {
     }
 
     fn acquire_curl(&self) -> String {
-        self.post("acquire", "{\"ttl_ms\":30000,\"wait_ms\":0}")
+        let format = match acquired_as(self.lock.format) {
+            None | Some(Format::Plain) => String::new(),
+            Some(other) => format!(",\"format\":{}", json(other.slug())),
+        };
+        self.post(
+            "acquire",
+            &format!("{{\"ttl_ms\":30000,\"wait_ms\":0{format}}}"),
+        )
     }
 
     fn acquire_cli(&self) -> String {
-        self.cli("acquire", "--ttl 30s ")
+        let format = match acquired_as(self.lock.format) {
+            None | Some(Format::Plain) => String::new(),
+            Some(other) => format!("--format {other} "),
+        };
+        self.cli("acquire", &format!("--ttl 30s {format}"))
     }
 
     fn extend_curl(&self) -> String {
@@ -150,7 +182,7 @@ impl Told {
     }
 
     fn extend_cli(&self) -> String {
-        self.cli("extend", "--ttl 30s ")
+        self.cli("extend", "--ttl 30s --token-file TOKEN_FILE ")
     }
 
     fn release_curl(&self) -> String {
@@ -158,7 +190,15 @@ impl Told {
     }
 
     fn release_cli(&self) -> String {
-        self.cli("release", "")
+        self.cli("release", "--token-file TOKEN_FILE ")
+    }
+}
+
+/// The layout in which this console can acquire such a lock; nothing where it would write what the lock's library cannot read.
+fn acquired_as(format: Format) -> Option<Format> {
+    match format {
+        Format::Redisson | Format::RedissonFair | Format::LegacyTimestamp => Some(format),
+        other => other.may_be_a_string().then_some(Format::Plain),
     }
 }
 
@@ -198,6 +238,7 @@ mod tests {
             origin: "http://here".into(),
             lock: held,
             production: true,
+            needs_token: false,
         };
         let command = told.force_curl();
         assert!(
@@ -221,8 +262,47 @@ mod tests {
             origin: "http://here".into(),
             lock: held,
             production: false,
+            needs_token: true,
         };
         assert!(told.extend_curl().contains("\"token\":\"TOKEN\""));
-        assert!(told.release_cli().starts_with("lockkeeper release"));
+        assert!(
+            told.release_cli()
+                .starts_with("lockkeeper release --token-file TOKEN_FILE ")
+        );
+        let look = told.look_curl();
+        assert!(
+            look.starts_with("curl -H \"Authorization: Bearer $(cat API_TOKEN_FILE)\" http://here"),
+            "{look}"
+        );
+    }
+
+    #[test]
+    fn every_owner_has_a_command_of_its_own() {
+        let told = Told {
+            origin: "http://here".into(),
+            lock: lock(&[1, 2], NOW, NOW),
+            production: false,
+            needs_token: false,
+        };
+        for owner in ["0000000000000001", "0000000000000002"] {
+            assert_eq!(told.force_cli().matches(owner).count(), 1, "{owner}");
+            assert_eq!(told.force_curl().matches(owner).count(), 1, "{owner}");
+        }
+    }
+
+    #[test]
+    fn a_lock_is_acquired_in_the_layout_that_its_library_reads() {
+        let mut held = lock(&[1], NOW, NOW);
+        held.format = Format::Redisson;
+        let told = Told {
+            origin: "http://here".into(),
+            lock: held,
+            production: false,
+            needs_token: false,
+        };
+        assert!(told.acquire_curl().contains("\"format\":\"redisson\""));
+        assert!(told.acquire_cli().contains("--format redisson -- "));
+        assert_eq!(acquired_as(Format::NodeRedlock), Some(Format::Plain));
+        assert_eq!(acquired_as(Format::RedissonReadWrite), None);
     }
 }

@@ -149,7 +149,7 @@ pub fn SearchBox(
         >
             {move || offers()}
         </ul>
-        <p id="search-wrong" role="status" class="text-xs font-medium text-alarm">
+        <p id="search-wrong" role="status" class="text-xs font-medium text-alarm not-empty:mt-1.5">
             {move || wrong.get()}
         </p>
     }

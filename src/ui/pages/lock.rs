@@ -232,9 +232,10 @@ fn Shown(
         <div class="mb-4">
             <VerdictSentence lock ended is_followed on_ask />
         </div>
-        <div class="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
-            <div class="flex min-w-0 flex-col gap-4">
-                <div class=move || if ended.read().is_some() { "grayscale" } else { "" }>
+        <div class="grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
+            // In one column, what is known now stands before what was.
+            <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
+                <div class=move || if ended.read().is_some() { "max-lg:-order-2 grayscale" } else { "max-lg:-order-2" }>
                     <NodeMatrix lock group />
                 </div>
                 <LockHistory id=id.clone() asked=past />
@@ -243,8 +244,8 @@ fn Shown(
                 <RawBox id=id.clone() />
                 <ScriptBox lock production />
             </div>
-            <div class="flex min-w-0 flex-col gap-4">
-                <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=words::facts()>
+            <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
+                <section class="rounded-xl max-lg:-order-1 border border-line bg-surface p-4 shadow-lift" aria-label=words::facts()>
                     <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
                 </section>
                 <LockWaiters id=id.clone() asked=waits />

@@ -37,6 +37,7 @@ words! {
     past_its_time(since: &str): "past its time {since}", "已超时 {since}";
     history: "History", "历史";
     nobody_seen: "Nobody was seen to hold it.", "没有看到任何人持有它。";
+    no_quorum_seen: "Nobody was seen to hold it on a quorum of its nodes.", "没有看到任何人在法定多数的节点上持有它。";
     who_held: "Who held it", "谁持有过它";
     holds: "Holds, the latest first", "持有记录，最近的在前";
     without_owner(span: &str): "{span} without an owner", "{span}无持有者";

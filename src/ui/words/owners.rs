@@ -17,7 +17,7 @@ words! {
     missed_why: "missed a renewal, or runs out without one", "错过续租，或快到期而没有续租";
     groups: "Groups", "组";
     holds: "Holds", "持有";
-    attention: "Attention", "需关注";
+    attention: "Attention", "需要处理";
     sort_by(column: &str): "sort by {column}", "按{column}排序";
     sorted: "sorted by this", "按此排序";
     more(n: String): "{n} more", "还有 {n} 把";
@@ -61,7 +61,7 @@ pub fn need_attention(n: u32) -> String {
     match (language(), n) {
         (Language::English, 1) => "1 needs attention".to_owned(),
         (Language::English, n) => format!("{n} need attention"),
-        (Language::Chinese, n) => format!("{n} 把需关注"),
+        (Language::Chinese, n) => format!("{n} 把需要处理"),
     }
 }
 
