@@ -1,6 +1,7 @@
 // What happens to a person in the middle of a dialog: signed out, going back, another tab, odd names and owners.
 import { createHash } from 'node:crypto';
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
+import { closeDialog } from './everywhere';
 import { type Console, expect, isLive, lockPath, open, take, test } from './fixtures';
 
 const password = 'correct horse battery';
@@ -163,3 +164,86 @@ for (const [what, name] of odd) {
     expect(await page.evaluate('window.pwned')).toBeUndefined();
   });
 }
+
+/** Opens each dialog in turn and has it looked at; of those with an act, with the button that does it. */
+async function eachDialog(page: Page, console: Console, look: (where: string, dialog: Locator, action: Locator) => Promise<void>) {
+  const dialog = page.getByRole('dialog');
+  const button = (name: string) => dialog.getByRole('button', { name, exact: true });
+  await dialogOf(page, console, key);
+  await look('force release', dialog, button('Release'));
+  await closeDialog(page);
+  await open(page, console);
+  await page.getByRole('checkbox', { name: `Select ${key}`, exact: true }).click();
+  await page.getByRole('region', { name: 'Selected locks' }).getByRole('button', { name: 'Release…' }).click();
+  await expect(dialog).toContainText('would be released.');
+  await look('bulk release', dialog, button('Release 1'));
+  await closeDialog(page);
+  await page.keyboard.press('?');
+  await look('keys', dialog, button('Close'));
+  await closeDialog(page);
+  await open(page, console, '/mine');
+  await page.getByRole('button', { name: 'Acquire a lock' }).click();
+  await look('acquire', dialog, button('Acquire'));
+  await closeDialog(page);
+}
+
+for (const [what, viewport] of Object.entries({
+  'a window zoomed to 200 %': { width: 720, height: 450 },
+  'a phone': { width: 390, height: 844 },
+  'a phone on its side': { width: 844, height: 390 },
+})) {
+  test(`on ${what} a dialog keeps its title and its actions in sight while the rest scrolls`, async ({ page, lab }) => {
+    await page.setViewportSize(viewport);
+    const nodes = await lab.nodes(1);
+    const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
+    await take(nodes, key, 'x'.repeat(32), 600_000);
+    let scrolling = 0;
+    await eachDialog(page, console, async (where, dialog, action) => {
+      await expect(action).toBeVisible();
+      const height = await dialog.evaluate((dialog) => dialog.scrollHeight - dialog.clientHeight);
+      scrolling += height > 100 ? 1 : 0;
+      for (const part of [0, 0.5, 1]) {
+        await dialog.evaluate((dialog, top) => dialog.scrollTo({ top, behavior: 'instant' }), height * part);
+        await expect(dialog.getByRole('heading', { level: 2 }), `the title of ${where}`).toBeInViewport({ ratio: 1 });
+        await expect(action, `the action of ${where}`).toBeInViewport({ ratio: 1 });
+      }
+    });
+    // A phone is high enough for all of them.
+    expect(scrolling).toBeGreaterThanOrEqual(viewport.height < 500 ? 3 : 0);
+  });
+}
+
+test('in a very low window all of a dialog scrolls, and all of it can be reached', async ({ page, lab }) => {
+  await page.setViewportSize({ width: 640, height: 256 });
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  await eachDialog(page, console, async (where, dialog) => {
+    const parts = dialog.locator('h2, p, label, input, select, button');
+    await expect(parts.first()).toBeVisible();
+    for (const part of await parts.all()) {
+      if (!(await part.innerText()).trim() && !(await part.evaluate((part) => part.matches('input, select')))) continue;
+      await part.scrollIntoViewIfNeeded();
+      // Its middle is what is hit there: nothing lies on it.
+      const isReached = await part.evaluate((part) => {
+        const { left, top, width, height } = part.getBoundingClientRect();
+        return part.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+      });
+      expect(isReached, `${where}: ${await part.innerText()}`).toBe(true);
+    }
+  });
+});
+
+test('what went wrong is in sight wherever a dialog is scrolled to', async ({ page, lab }) => {
+  await page.setViewportSize({ width: 720, height: 450 });
+  const nodes = await lab.nodes(1);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes, key, 'x'.repeat(32), 600_000);
+  const dialog = await dialogOf(page, console, key);
+  await dialog.getByLabel('Reason').fill('the batch hangs');
+  await nodes[0].kill();
+  await dialog.evaluate((dialog) => dialog.scrollTo({ top: 0, behavior: 'instant' }));
+  await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(dialog.getByText('Too few nodes took part')).toBeInViewport({ ratio: 1 });
+  expect(await dialog.evaluate((dialog) => dialog.scrollTop)).toBe(0);
+});

@@ -25,6 +25,9 @@ impl DialogHandle {
 }
 
 /// A modal dialog, there while `open` is set. What is inside is built anew each time it opens.
+///
+/// Its heading, an `h2`, comes first, and its row of actions, a `div` beside it or in a `form` beside it, last: both stay in sight where it
+/// is higher than the window (`style/main.css`).
 #[component]
 pub fn Dialog(
     /// Whether it is open; set to false when the person closes it.

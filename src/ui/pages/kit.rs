@@ -191,7 +191,7 @@ fn Dialogs() -> impl IntoView {
     let children = Callback::new(|dialog: DialogHandle| {
         view! {
             <div class="flex flex-col gap-3 p-5">
-                <h3 id="kit-dialog" class="text-lg font-semibold">"A dialog"</h3>
+                <h2 id="kit-dialog" class="text-lg font-semibold">"A dialog"</h2>
                 <p>"It keeps the focus inside, closes on Escape, and gives the focus back."</p>
                 <div class="flex justify-end gap-2">
                     <Button autofocus=true on_press=move |()| dialog.close()>"Cancel"</Button>

@@ -121,7 +121,8 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
         )
     };
     view! {
-        <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
+        // Its rows are rows of the dialog, so that the last one stays in sight wherever the dialog is scrolled to.
+        <form class="contents" on:submit=submit novalidate=true>
             <Banner tone=Tone::Warn announced=false>
                 {words::no_undo()}
             </Banner>

@@ -261,7 +261,7 @@ pub fn ReleaseForm(
                         }.into_any()
                     })
             }}
-            <div class="empty:hidden">
+            <div class="dialog-told">
                 {move || {
                     obstacle().map(|why| {
                             view! {
