@@ -167,3 +167,42 @@ test.describe('without JavaScript', () => {
     await expect(page.getByText('connecting')).toBeHidden();
   });
 });
+
+test('flags that stand side by side can be read at every width', async ({ page, lab }) => {
+  const nodes = await lab.nodes(3);
+  const console = await lab.console({ name: 'orders', nodes });
+  await take(nodes.slice(0, 2), 'lock:two-flags', 'a'.repeat(32));
+  await take(nodes.slice(2), 'lock:two-flags', 'b'.repeat(32));
+  const threads = [0, 1, 2].map((thread) => `6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:${thread}`);
+  for (const { redis } of nodes) {
+    await redis.hset('lock:waited-for', threads[0], 1);
+    await redis.rpush('redisson_lock_queue:{lock:waited-for}', threads[1], threads[2]);
+  }
+  await open(page, console);
+  await expect(row(page, 'lock:two-flags')).toContainText('no expiry');
+  await expect(row(page, 'lock:two-flags')).toContainText('split');
+  await expect(row(page, 'lock:waited-for')).toContainText('queue of 2');
+  for (const density of ['normal', 'dense']) {
+    await page.evaluate((density) => (document.documentElement.dataset.density = density), density);
+    for (const width of [800, 1000, 1100, 1280, 1440, 1900]) {
+      await page.setViewportSize({ width, height: 800 });
+      // What stands out of its row, or is cut though it shares a line.
+      const unread = await page.getByRole('row').evaluateAll((rows) =>
+        rows.flatMap((row) => {
+          const cell = row.querySelector('td.cell-verdict > span');
+          const badges = cell ? [...cell.querySelectorAll<HTMLElement>(':scope > [title]')] : [];
+          const { top, bottom } = row.getBoundingClientRect();
+          const right = cell?.getBoundingClientRect().right ?? 0;
+          return badges
+            .filter((badge) => {
+              const box = badge.getBoundingClientRect();
+              const isCut = badge.scrollWidth > badge.clientWidth && box.width < cell!.clientWidth - 1;
+              return isCut || box.top < top || box.bottom > bottom || box.right > right + 1;
+            })
+            .map((badge) => badge.innerText);
+        }),
+      );
+      expect(unread, `${density}, ${width} px wide`).toEqual([]);
+    }
+  }
+});
