@@ -69,3 +69,32 @@ test.describe('in Chinese on a phone', () => {
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`)).toEqual([]);
   });
 });
+
+for (const javaScriptEnabled of [true, false]) {
+  test.describe(`on a phone ${javaScriptEnabled ? 'with' : 'without'} a script`, () => {
+    test.use({ viewport: { width: 390, height: 844 }, javaScriptEnabled });
+
+    test('state, feed and the worst finding of each node come first, and the rest unfolds', async ({ page, lab }) => {
+      const nodes = await lab.nodes(3);
+      await nodes[1].redis.config('SET', 'maxmemory', '100mb');
+      await nodes[1].redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+      const console = await lab.console({ name: 'orders', nodes });
+      await page.goto(`${console.url}/nodes`);
+      const card = page.getByRole('article', { name: 'b', exact: true });
+      await expect(card.getByText('up', { exact: true }).first()).toBeVisible();
+      await expect(card.getByText('tracking')).toBeVisible();
+      await expect(card.getByText('Node b throws keys away')).toBeVisible();
+      const { height } = (await card.boundingBox())!;
+      expect(height).toBeLessThan(260);
+      const hour = card.getByRole('img', { name: /^Last hour: / });
+      await expect(hour).toBeHidden();
+      await expect(card.getByRole('meter')).toBeHidden();
+      await card.getByText('Last hour, scan and details').click();
+      await expect(hour).toBeVisible();
+      await expect(card.getByRole('meter')).toBeVisible();
+      await expect(card.getByText('Persistence')).toBeVisible();
+      const findings = page.getByRole('group', { name: 'Findings in orders' });
+      await expect(findings.getByText('evicts-locks')).toBeVisible();
+    });
+  });
+}

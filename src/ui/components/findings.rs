@@ -20,7 +20,7 @@ pub fn Findings(
         let checkup = checkup.read();
         let checkup = checkup.as_ref()?;
         let worst = checkup.findings.first();
-        let tone = worst.map_or(Tone::Good, |finding| tone(finding.severity));
+        let tone = worst.map_or(Tone::Good, |finding| severity_tone(finding.severity));
         let words = words::summary(checkup);
         Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> }.into_any())
     };
@@ -28,6 +28,26 @@ pub fn Findings(
     let not_checked = move || {
         let unchecked = unchecked.get().filter(|unchecked| !unchecked.is_empty());
         unchecked.map(|unchecked| view! { <NotChecked unchecked /> }.into_any())
+    };
+    // What is only good to know is folded away on a phone, all of it at once.
+    let noted = memo(move |_| {
+        checkup.with(|checkup| {
+            checkup
+                .as_ref()
+                .map_or(0, |checkup| checkup.count(Severity::Note))
+        })
+    });
+    let has_notes = memo(move |_| noted.get() > 0);
+    let notes = move || {
+        has_notes.get().then(|| {
+            view! {
+                <details class="fold gap-2">
+                    <summary class="text-muted">{move || words::notes(noted.get())}</summary>
+                    <Kind severity=Severity::Note checkup />
+                </details>
+            }
+            .into_any()
+        })
     };
     view! {
         <div class="flex flex-col gap-2" role="group" aria-label=words::of_group(&name)>
@@ -37,7 +57,7 @@ pub fn Findings(
             </h3>
             <Kind severity=Severity::Error checkup />
             <Kind severity=Severity::Warning checkup />
-            <Kind severity=Severity::Note checkup />
+            {notes}
             {not_checked}
         </div>
     }
@@ -77,7 +97,7 @@ fn One(finding: Finding) -> impl IntoView {
     view! {
         <details class="rounded-xl border border-line bg-surface shadow-lift" open=is_open>
             <summary class="px-4 py-2.5">
-                <Badge tone=tone(severity)>{words::severity(severity)}</Badge>
+                <Badge tone=severity_tone(severity)>{words::severity(severity)}</Badge>
                 " "
                 <span class="font-medium wrap-anywhere">{format::visible(&finding.what)}</span>
                 " "
@@ -128,7 +148,8 @@ fn NotChecked(unchecked: Vec<Unchecked>) -> impl IntoView {
     }
 }
 
-fn tone(severity: Severity) -> Tone {
+/// What the colour of a finding means.
+pub fn severity_tone(severity: Severity) -> Tone {
     match severity {
         Severity::Error => Tone::Alarm,
         Severity::Warning => Tone::Warn,

@@ -2,16 +2,19 @@
 
 use leptos::prelude::*;
 
+use super::findings::severity_tone;
 use super::health_strip::HealthStrip;
 use super::node_strip::{StateDot, state_tone};
 use super::scan_gauge::ScanGauge;
 use crate::domain::node_past::Turn;
-use crate::domain::{MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp};
+use crate::domain::{
+    Finding, MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp,
+};
 use crate::ui::format;
-use crate::ui::kit::{Banner, CopyButton, Tone};
+use crate::ui::kit::{Badge, Banner, CopyButton, Tone};
 use crate::ui::live::Live;
 use crate::ui::reactive::memo;
-use crate::ui::words::{nodes as words, punctuation, told, verdicts};
+use crate::ui::words::{findings, nodes as words, punctuation, told, verdicts};
 
 /// One node.
 #[component]
@@ -25,6 +28,9 @@ pub fn NodeCard(
     /// The sentinels that say where it is.
     #[prop(into)]
     sentinels: Signal<Vec<String>>,
+    /// The worst that the doctor says of it.
+    #[prop(into)]
+    worst: Signal<Option<Finding>>,
 ) -> impl IntoView {
     let live = Live::expect();
     let state = move || node.read().state;
@@ -33,12 +39,13 @@ pub fn NodeCard(
     let wrong = move || words::trouble(&node.read());
     let replica = move || node.read().role == Some(Role::Replica);
     let missing = memo(move |_| node.read().missing.clone());
+    let first = move || first_facts(&node.read(), live.now.get());
     let facts = move || {
         let past = past.read();
         let mut all = facts(&node.read(), past.as_ref(), live.now.get());
         let sentinels = sentinels.read().join(", ");
         if !sentinels.is_empty() {
-            all.insert(2, (words::sentinels(), words::sentinels_are(sentinels)));
+            all.insert(1, (words::sentinels(), words::sentinels_are(sentinels)));
         }
         all
     };
@@ -81,25 +88,50 @@ pub fn NodeCard(
             {move || {
                 replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{words::replica_here()}</Banner> }.into_any())
             }}
-            {move || hour.get().map(|hour| view! { <HealthStrip hour /> }.into_any())}
-            {move || scan.get().map(|scan| view! { <ScanGauge scan /> }.into_any())}
             {move || {
                 missing.get().into_iter().map(|missing| view! { <Missing missing /> }.into_any()).collect_view()
             }}
-            <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted">
+            {move || worst.get().map(|finding| view! { <Worst finding /> }.into_any())}
+            <dl class=FACTS>{move || shown(first())}</dl>
+            <details class="fold gap-3">
+                <summary class="text-muted">{words::rest()}</summary>
+                {move || hour.get().map(|hour| view! { <HealthStrip hour /> }.into_any())}
+                {move || scan.get().map(|scan| view! { <ScanGauge scan /> }.into_any())}
+                <dl class=FACTS>{move || shown(facts())}</dl>
                 {move || {
-                    facts().into_iter().map(|(name, value)| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any()).collect_view()
+                    let moves = moves.get();
+                    (!moves.is_empty()).then(|| view! { <Moves moves /> }.into_any())
                 }}
-            </dl>
-            {move || {
-                let moves = moves.get();
-                (!moves.is_empty()).then(|| view! { <Moves moves /> }.into_any())
-            }}
-            {move || {
-                let turns = turns.get();
-                (turns.len() > 1).then(|| view! { <Turns turns /> }.into_any())
-            }}
+                {move || {
+                    let turns = turns.get();
+                    (turns.len() > 1).then(|| view! { <Turns turns /> }.into_any())
+                }}
+            </details>
         </article>
+    }
+}
+
+/// The look of a list of facts: those that come first, and the others below them, in the same columns.
+const FACTS: &str =
+    "grid grid-cols-[6.5rem_minmax(0,1fr)] gap-x-4 gap-y-1 [&_dd]:wrap-anywhere [&_dt]:text-muted";
+
+type Fact = (&'static str, String);
+
+fn shown(facts: Vec<Fact>) -> AnyView {
+    let fact = |(name, value): Fact| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any();
+    facts.into_iter().map(fact).collect_view().into_any()
+}
+
+/// What the doctor says of it, for whoever would have to look for it far below.
+#[component]
+fn Worst(finding: Finding) -> impl IntoView {
+    let severity = finding.severity;
+    view! {
+        <p class="wrap-anywhere sm:hidden">
+            <Badge tone=severity_tone(severity)>{findings::severity(severity)}</Badge>
+            " "
+            {format::visible(&finding.what)}
+        </p>
     }
 }
 
@@ -160,12 +192,32 @@ fn Turns(turns: Vec<Turn>) -> impl IntoView {
     }
 }
 
-fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'static str, String)> {
-    let none = || "–".to_owned();
-    let ago = |moment: Option<Timestamp>| moment.map(|moment| format::ago(moment, now));
+/// What is to be known of every node: since when it is like this, and how what happens on it becomes known.
+fn first_facts(node: &NodeView, now: Timestamp) -> Vec<Fact> {
     let since = node
         .since
         .map(|since| format::time_of_day(since) + &punctuation::aside(&format::ago(since, now)));
+    let since_words = match node.state {
+        NodeState::Up => words::up_since(),
+        NodeState::Down | NodeState::Loading | NodeState::Refused => words::like_this_since(),
+    };
+    let feed = verdicts::feed_level(node.feed);
+    let feed = match &node.feed_reason {
+        Some(why) => words::feed_why(feed, told::said(why)),
+        None => feed.to_owned(),
+    };
+    vec![
+        (since_words, since.unwrap_or_else(none)),
+        (words::changes_by(), feed),
+    ]
+}
+
+fn none() -> String {
+    "–".to_owned()
+}
+
+fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<Fact> {
+    let ago = |moment: Option<Timestamp>| moment.map(|moment| format::ago(moment, now));
     let server = match (&node.server, &node.version) {
         (Some(server), Some(version)) => Some(format!("{server} {version}")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
@@ -194,11 +246,6 @@ fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'sta
         Some(_) => words::taken_though().to_owned(),
         None => words::taken().to_owned(),
     };
-    let feed = verdicts::feed_level(node.feed);
-    let feed = match &node.feed_reason {
-        Some(why) => words::feed_why(feed, told::said(why)),
-        None => feed.to_owned(),
-    };
     let uptime = node.uptime_ms.map(|ms| format::span(ms / 1_000 * 1_000));
     let run = node
         .run_id
@@ -208,16 +255,9 @@ fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'sta
         Some(replica) => told::said(replica),
         None => words::the_node_itself().to_owned(),
     };
-    let is_up = node.state == NodeState::Up;
-    let since_words = if is_up {
-        words::up_since()
-    } else {
-        words::like_this_since()
-    };
     let not_seen = || words::not_seen().to_owned();
     let role = node.role.map(|role| verdicts::role(role).to_owned());
     let mut all = vec![
-        (since_words, since.unwrap_or_else(none)),
         (words::role(), role.unwrap_or_else(none)),
         (words::server(), server.unwrap_or_else(none)),
         (
@@ -239,10 +279,9 @@ fn facts(node: &NodeView, past: Option<&NodePast>, now: Timestamp) -> Vec<(&'sta
         (words::read_from(), read_from),
         (words::new_locks(), new_locks),
         (words::run(), run.unwrap_or_else(none)),
-        (words::changes_by(), feed),
     ];
     if let Some(slots) = past.and_then(|past| past.slots) {
-        all.insert(2, (words::slots(), words::slots_of(slots)));
+        all.insert(1, (words::slots(), words::slots_of(slots)));
     }
     all
 }

@@ -7,7 +7,8 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use crate::domain::{
-    Checkup, Fault, GroupPast, GroupView, NodePast, NodeView, NodesTold, Timestamp,
+    Checkup, Fault, Finding, GroupPast, GroupView, NodePast, NodeView, NodesTold, Severity,
+    Timestamp,
 };
 use crate::ui::components::coverage;
 use crate::ui::components::fault_notice::FaultNotice;
@@ -178,8 +179,12 @@ fn Group(
     });
     let card = move |name: String| {
         let node = node(group, name.clone())?;
+        let worst = memo({
+            let name = name.clone();
+            move |_| checkup.with(|checkup| worst(checkup.as_ref()?, &name))
+        });
         let past = memo(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
-        Some(view! { <NodeCard node past sentinels /> }.into_any())
+        Some(view! { <NodeCard node past sentinels worst /> }.into_any())
     };
     view! {
         <section aria-label=name.clone()>
@@ -261,6 +266,13 @@ fn past_of(told: &NodesTold, group: &str) -> Option<GroupPast> {
 
 fn node_past(group: &GroupPast, node: &str) -> Option<NodePast> {
     group.nodes.iter().find(|past| past.node == node).cloned()
+}
+
+/// The worst that is found about a node by itself or among others; what is only good to know is not bad.
+fn worst(checkup: &Checkup, node: &str) -> Option<Finding> {
+    let mut findings = checkup.findings.iter();
+    let found = findings.find(|finding| finding.nodes.iter().any(|name| name == node))?;
+    (found.severity != Severity::Note).then(|| found.clone())
 }
 
 /// One node of a group, kept up to date; as it was last where the group does not have it any more.

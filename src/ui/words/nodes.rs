@@ -27,6 +27,7 @@ words! {
     without_it(costs: &str): ": without it, no {costs}. ", "；没有它就看不到：{costs}。";
     grants_it: "This grants it:", "这样授权：";
     copy_line: "Copy the line", "复制这一行";
+    rest: "Last hour, scan and details", "最近一小时、扫描与详情";
     up_since: "Up since", "正常运行自";
     like_this_since: "Like this since", "这样自";
     last_answer: "Last answer", "上次应答";

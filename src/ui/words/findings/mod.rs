@@ -36,6 +36,15 @@ pub fn severity(severity: Severity) -> &'static str {
     }
 }
 
+/// So many of those that are only good to know.
+pub fn notes(count: usize) -> String {
+    match (language(), count) {
+        (Language::English, 1) => "1 note".to_owned(),
+        (Language::English, many) => format!("{many} notes"),
+        (Language::Chinese, many) => format!("{many} 个提示"),
+    }
+}
+
 /// `not fit: 1 error, 2 warnings`.
 pub fn summary(checkup: &Checkup) -> String {
     if language() == Language::English {
