@@ -16,6 +16,7 @@ mod hash_password;
 mod help;
 mod list;
 mod man;
+mod mistake;
 mod options;
 mod reader;
 mod release;
@@ -187,7 +188,7 @@ pub fn run() -> ExitCode {
     {
         return run::job::guard();
     }
-    let line = CommandLine::parse();
+    let line = CommandLine::try_parse().unwrap_or_else(|told| mistake::tell(told));
     let (command, tell) = (&line.command, line.command.tell());
     let usual = if command.serves() { "info" } else { "warn" };
     let logging = Logging {

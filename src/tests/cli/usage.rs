@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
+use super::hostile::is_harmless;
 use crate::support::console::Person;
 
 fn lockkeeper(arguments: &[&str], folder: &std::path::Path) -> Output {
@@ -307,4 +308,38 @@ fn shells_get_completions_for_every_verb() {
     }
     let (status, said) = complaint(&lockkeeper(&["completions", "cobol"], folder.path()));
     assert_eq!(status, 2, "{said}");
+}
+
+#[test]
+fn what_was_typed_wrong_is_repeated_without_doing_anything_to_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let typed = "a\u{202e}b\u{1b}[31mc\nerror: d";
+    let seen = "a\\u{202e}b\\u{1b}[31mc\\nerror: d";
+    let (option, search) = (format!("--{typed}"), format!("lease<{typed}"));
+    for words in [
+        &["acquire", "g", "k", "--ttl", typed][..],
+        &["list", "--verdict", typed],
+        &["list", "--q", &search],
+        &["list", typed],
+        &["list", &option],
+        &["run", "g", "k", &option],
+        &["serve", "--log-format", typed],
+        &["serve", "--listen", typed],
+        &["completions", typed],
+        &[typed],
+    ] {
+        let (status, said) = complaint(&lockkeeper(words, folder.path()));
+        assert_eq!(status, 2, "{words:?}: {said}");
+        assert!(is_harmless(&said), "{words:?}: {said:?}");
+        assert!(said.contains(seen), "{words:?}: {said}");
+        assert_eq!(
+            said.lines()
+                .filter(|line| line.starts_with("error:"))
+                .count(),
+            1,
+            "{said}"
+        );
+    }
+    let (status, said) = complaint(&lockkeeper(&["list", "--verdict", "größer"], folder.path()));
+    assert_eq!((status, said.contains("'größer'")), (2, true), "{said}");
 }
