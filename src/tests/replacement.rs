@@ -11,9 +11,8 @@ use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
-/// What the console may take, after a node is there again, to use it, where other tests have the processors: on a quiet
-/// machine it is a tenth of a second.
-const RECOVERS_WITHIN: Duration = Duration::from_secs(15);
+/// What the console may take, after a node is there again, to use it: on a quiet machine it is a tenth of a second.
+const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 /// So long a node that may have forgotten locks gives no new ones.
 const LONGEST_LEASE: Duration = Duration::from_secs(20);
 

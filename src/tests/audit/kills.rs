@@ -28,24 +28,29 @@ async fn act_on(person: Person, name: String, foreign: Vec<(String, Value)>) {
 
 #[tokio::test]
 async fn after_a_kill_every_act_that_changed_a_node_has_its_line_and_its_end() {
-    const ROUNDS: usize = 5;
+    const ACTS: usize = 500;
     const WORKERS: usize = 4;
-    const EACH: usize = 13;
+    const EACH: usize = 25;
     let nodes = RedisNodes::start(1).await;
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path(), &nodes, "file = \"audit.jsonl\"");
     let file = folder.path().join("audit.jsonl");
     let mut stuck = Vec::new();
-    for n in 0..ROUNDS * WORKERS * EACH {
-        let key = format!("lock:stuck:{n}");
-        nodes
-            .set(0, key.as_bytes(), format!("dead-{n}").as_bytes(), None)
-            .await;
-        let fingerprint = lockkeeper::server::formats::fingerprint(format!("dead-{n}").as_bytes());
-        stuck.push((key, json!(fingerprint)));
-    }
-    let mut rest = stuck.clone();
-    for round in 0..ROUNDS {
+    let mut rounds = 0;
+    while count(&file, "begin") < ACTS {
+        let round = rounds;
+        rounds += 1;
+        let mut rest = Vec::new();
+        for n in 0..WORKERS * EACH {
+            let (key, owner) = (
+                format!("lock:stuck:{round}:{n}"),
+                format!("dead-{round}-{n}"),
+            );
+            nodes.set(0, key.as_bytes(), owner.as_bytes(), None).await;
+            let fingerprint = lockkeeper::server::formats::fingerprint(owner.as_bytes());
+            rest.push((key, json!(fingerprint)));
+        }
+        stuck.extend(rest.clone());
         let mut served = Served::start(serve(), folder.path()).await;
         let mut workers = tokio::task::JoinSet::new();
         for worker in 0..WORKERS {
@@ -53,8 +58,8 @@ async fn after_a_kill_every_act_that_changed_a_node_has_its_line_and_its_end() {
             let person = served.person.calling_from([127, 0, 0, 1]);
             workers.spawn(act_on(person, format!("{round}:{worker}"), theirs));
         }
-        // Anywhere between the first act and the last.
-        let lines_then = rand::random_range(1..2 * WORKERS * EACH);
+        // Anywhere between the first act and the last: each worker does two at a time, and each has a beginning and an end.
+        let lines_then = rand::random_range(1..4 * WORKERS * EACH);
         let before = count_lines(&file);
         let so_much_is_written = async {
             while count_lines(&file) < before + lines_then {
@@ -111,7 +116,14 @@ async fn after_a_kill_every_act_that_changed_a_node_has_its_line_and_its_end() {
             changed += 1;
         }
     }
-    assert!(changed > ROUNDS, "{changed} locks were changed");
+    // Of those that were cut short, at most as many as there were workers a round.
+    assert!(told.len() >= ACTS, "{} acts were tried", told.len());
+    let cut = rounds * WORKERS;
+    assert!(
+        changed >= told.len() - cut,
+        "{changed} locks were changed by {} acts",
+        told.len()
+    );
     let unknown: Vec<&Value> = told.iter().filter(|act| act["end"] == "unknown").collect();
     for act in unknown {
         let seen = act["seen"]
@@ -126,6 +138,15 @@ async fn after_a_kill_every_act_that_changed_a_node_has_its_line_and_its_end() {
 fn count_lines(file: &Path) -> usize {
     let text = std::fs::read(file).unwrap_or_default();
     text.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// How many lines of this kind there are.
+fn count(file: &Path, kind: &str) -> usize {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|line| line["line"] == kind).count()
 }
 
 /// The acts that were begun and have no end.

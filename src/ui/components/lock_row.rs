@@ -169,7 +169,7 @@ pub fn LockRow(
                         true => view! { <CopyName key=copied.clone() /> }.into_any(),
                         false => view! { <span class="w-5 shrink-0"></span> }.into_any(),
                     }}
-                    <span class="ms-auto hidden shrink-0 text-xs text-muted 2xl:inline">{move || seen.read().lock.format.slug()}</span>
+                    <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || seen.read().lock.format.slug()}</span>
                 </span>
             </td>
             {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
