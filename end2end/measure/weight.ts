@@ -73,4 +73,5 @@ test('the weight of the first page', async ({ browser, lab }) => {
     interactiveMs: { median: Math.round(median(interactive)), slowest: Math.round(Math.max(...interactive)) },
   };
   process.stdout.write(`${JSON.stringify(told, null, 2)}\n`);
+  expect.soft(median(interactive), 'ms until the page answers to a key, half of the times').toBeLessThan(1_500);
 });
