@@ -52,7 +52,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
-use crate::domain::Language;
+use crate::domain::{Fault, Language};
 use crate::otel;
 use crate::ui::later::LOADER;
 use crate::ui::{App, shell};
@@ -138,7 +138,7 @@ pub async fn serve(
     }
     let door = Door::new(state.clone(), router(state.clone()), Handle::current());
     let answered = ServiceBuilder::new()
-        .layer(CsrfLayer::new())
+        .layer(CsrfLayer::new().with_rejection_response(|_| from_another_site()))
         .service_fn(move |request| {
             let door = door.clone();
             async move { Ok::<_, Infallible>(door.answer(request).await) }
@@ -183,6 +183,12 @@ pub async fn serve(
         traces.end().await;
     }
     Ok(())
+}
+
+/// What a page of another site is told that has a visitor's browser act here.
+fn from_another_site() -> Response {
+    let why = "a page of another site sent this, and only the console's own pages act for who visits them".to_owned();
+    api::ApiError::from(Fault::Forbidden { why }).into_response()
 }
 
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.

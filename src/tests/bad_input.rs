@@ -289,6 +289,7 @@ async fn another_site_cannot_act_through_a_visitors_browser() {
         .send("POST", &path, &headers, json!({"ttl_ms": 1000}).to_string())
         .await;
     assert_eq!(answer.status, 403);
+    assert_eq!(answer.code(), "forbidden", "{}", answer.text);
     assert_eq!(nodes.get(0, b"lock:x").await, None);
 }
 
