@@ -21,6 +21,10 @@ export const WORDS = {
     selected: 'Selected locks',
     release: 'Release…',
     wouldBe: 'would be released.',
+    reason: 'Reason',
+    because: 'the batch hangs',
+    doRelease: 'Release 1',
+    released: '1 released, 0 left alone',
     more: 'More',
     find: 'Find',
     owners: 'Owners',
@@ -43,6 +47,10 @@ export const WORDS = {
     selected: '已选择的锁',
     release: '释放…',
     wouldBe: '将释放 1 把',
+    reason: '原因',
+    because: '批处理卡住了',
+    doRelease: '释放 1 把',
+    released: '已释放 1 把，0 把未触碰',
     more: '更多',
     find: '查找',
     owners: '持有者',
@@ -74,6 +82,25 @@ export async function everyState(lab: Lab): Promise<Troubled> {
   await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 3_000_000);
   await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 3_000_000);
   return { console, nodes, single };
+}
+
+/** Two threads of one client of Redisson's. */
+const THREADS = [0, 1].map((thread) => `6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:${thread}`);
+
+/** A lock for each of two threads, and one whose owner says on which host it is. */
+async function takeByName(nodes: Node[]) {
+  for (const { redis } of nodes) {
+    for (const [nth, thread] of THREADS.entries()) {
+      await redis.hset(`lock:thread-${nth}`, thread, 1);
+      await redis.pexpire(`lock:thread-${nth}`, 600_000);
+    }
+    await redis.set('lock:nightly', 'ADDED:2026-01-02T03:04:05.000Z@web-2:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05', 'PX', 600_000);
+  }
+}
+
+/** The thread that has the one lock stands in the line for the other. */
+async function standInLine(nodes: Node[]) {
+  for (const { redis } of nodes) await redis.rpush('redisson_lock_queue:{lock:thread-0}', THREADS[1]);
 }
 
 /** The same, with a node of the one group and the only one of the other down. */
@@ -111,10 +138,18 @@ export async function everywhere(page: Page, lot: Troubled, locale: Locale, look
   await page.getByRole('region', { name: words.selected }).getByRole('button', { name: words.release }).click();
   await expect(dialog).toContainText(words.wouldBe);
   await look('the bulk release');
+  await dialog.getByLabel(words.reason, { exact: true }).fill(words.because);
+  await dialog.getByLabel('“release 1”').fill('release 1');
+  await dialog.getByRole('button', { name: words.doRelease, exact: true }).click();
+  await expect(dialog.getByRole('status').first()).toContainText(words.released);
+  await look('the report of a bulk release');
   await close();
 
   await at('/?q=nothing&verdict=held');
   await look('nothing found');
+  await at('/?by=prefix');
+  await expect(page.locator('#bundle-rows .bundle-link').first()).toBeVisible();
+  await look('locks by prefix');
   await at(lockPath('orders', 'lock:split'));
   await page.getByText(words.scripts).click();
   await look('one lock');
@@ -126,12 +161,18 @@ export async function everywhere(page: Page, lot: Troubled, locale: Locale, look
   await look('a lock that is not there');
 
   await at('/owners');
+  await look('no owner with a name');
+  await takeByName(nodes.slice(0, 2));
+  await expect(page.getByRole('table').getByRole('link', { name: 'web-2', exact: true })).toBeVisible();
   await look('owners');
   await at('/nodes');
   await expect(page.getByRole('article', { name: 'c' })).toContainText(words.down);
   await look('nodes');
   await at('/waits');
   await look('nobody waits');
+  await standInLine(nodes.slice(0, 2));
+  await expect(page.getByRole('link', { name: 'lock:thread-0' }).first()).toBeVisible();
+  await look('waits');
   await at('/mine');
   await look('nothing is mine');
   await page.getByRole('button', { name: words.acquire }).click();
@@ -176,6 +217,15 @@ export async function closeDialog(page: Page) {
 /** How far a page is wider than its window. */
 export function sticksOut(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
+
+/** Badges, which are a word or two each, that do not show all of it. */
+export function cutBadges(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const badges = [...document.querySelectorAll<HTMLElement>('span.inline-block.truncate.rounded.text-xs')];
+    const isCut = (badge: HTMLElement) => badge.scrollWidth > badge.clientWidth;
+    return badges.filter(isCut).map((badge) => `${badge.textContent}: ${badge.clientWidth} of ${badge.scrollWidth} px`);
+  });
 }
 
 /** What stands alone in Latin letters on a Chinese page: what the test named, and what things are called by everybody. */

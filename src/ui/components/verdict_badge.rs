@@ -60,7 +60,7 @@ pub fn FlagWords(
     evidence: Vec<Evidence>,
 ) -> impl IntoView {
     let said = {
-        let sign = evidence.first().map(verdicts::evidence_figure);
+        let sign = evidence.first().map(verdicts::evidence_mark);
         move |flag: Flag| match (flag, &sign) {
             (Flag::Contended, Some(figure)) => figure.clone(),
             (other, _) => verdicts::flag(other).to_owned(),

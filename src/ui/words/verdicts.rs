@@ -200,6 +200,19 @@ pub fn evidence_figure(evidence: &Evidence) -> String {
     }
 }
 
+/// The same where there is little room: `contended 7/60 s`.
+pub fn evidence_mark(evidence: &Evidence) -> String {
+    let value = evidence.value;
+    let seconds = evidence.window_ms.div_ceil(1_000);
+    match (evidence.kind.as_str(), language()) {
+        ("idle-touch", Language::English) => format!("contended {value}/{seconds} s"),
+        ("idle-touch", Language::Chinese) => format!("争用 {value}/{seconds} 秒"),
+        ("api-attempts" | "monitor-sample", Language::English) => format!("{value} failed"),
+        ("api-attempts" | "monitor-sample", Language::Chinese) => format!("失败 {value} 次"),
+        (_, Language::English | Language::Chinese) => evidence_figure(evidence),
+    }
+}
+
 /// Where a sign of contention comes from.
 fn evidence_kind(kind: &str) -> &str {
     match (language(), kind) {
