@@ -19,12 +19,22 @@ async function keepsOut(page: Page, rules?: string[]): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join(' | ')}`);
 }
 
+/** Changes the theme, and waits until colours have come to rest. */
+async function paint(page: Page, colorScheme: 'light' | 'dark') {
+  await page.emulateMedia({ colorScheme });
+  await page.evaluate(async () => {
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    const moving = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(moving.map(({ finished }) => finished));
+  });
+}
+
 /** Looks at what is there in every width, light and dark. */
 async function look(page: Page, locale: Locale, where: string) {
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 1000 });
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
+      await paint(page, colorScheme);
       const place = `${where}, ${width} wide, ${colorScheme}`;
       expect.soft(await sticksOut(page), `${place}, scrolls sideways`).toBeLessThanOrEqual(0);
       expect.soft(await cutBadges(page), `${place}, badges are cut`).toEqual([]);

@@ -19,7 +19,7 @@ words! {
     attention: "Attention", "需要处理";
     oldest: "Oldest", "持有最久";
     first: "First lock", "首把锁";
-    open(name: &str): "Show the locks of {name}", "显示 {name} 的锁";
+    open(name: &str): "Show the locks of {name}", "显示“{name}”的锁";
     pages: "Pages of the list", "列表分页";
     previous: "Previous", "上一页";
     next: "Next", "下一页";

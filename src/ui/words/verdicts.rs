@@ -190,7 +190,7 @@ pub fn evidence_figure(evidence: &Evidence) -> String {
     let value = evidence.value;
     let seconds = evidence.window_ms.div_ceil(1_000);
     match evidence.kind.as_str() {
-        "idle-touch" => format!("争用 {value} 秒（最近 {seconds} 秒内）"),
+        "idle-touch" => format!("观察的 {seconds} 秒里有 {value} 秒争用"),
         "queue" => format!("{value} 个在排队"),
         "subscribers" => format!("{value} 个订阅者"),
         "blocked" => format!("最多 {value} 个阻塞"),
