@@ -76,6 +76,8 @@ test('a sign-out leaves no trace of the locks that were looked at, and keeps how
   await page.getByRole('button', { name: 'Force release…' }).click();
   await page.getByLabel('Reason').fill('half a reason');
   await page.keyboard.press('Escape');
+  // Escape ends the loading of a page, too.
+  await expect(page.getByRole('dialog')).toBeHidden();
   await page.goto(console.url);
   await isLive(page);
   await page.keyboard.press('Control+k');
