@@ -15,7 +15,7 @@ use crate::support::redis_nodes::{RedisNode, TestGroup};
 use crate::support::{eventually, eventually_is};
 
 /// What the console may take, after Redis is well again, to be well itself.
-const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
+pub const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 
 pub fn path(name: &str, act: &str) -> String {
     let name = name.replace('{', "%7B").replace('}', "%7D");
@@ -187,6 +187,7 @@ async fn a_server_that_joins_and_takes_over_slots_is_watched_too() {
     cluster.begin_to_move(name, from, to).await;
     cluster.move_keys(name, from, to).await;
     cluster.end_move(name, from, to).await;
+    let moved = Instant::now();
     let there = format!("127.0.0.1:{}", cluster.servers[to].port());
     eventually_is("the new node is shown, and tells", async || {
         let nodes = nodes(&person).await;
@@ -195,6 +196,9 @@ async fn a_server_that_joins_and_takes_over_slots_is_watched_too() {
             .any(|node| node["name"] == there && node["feed"] == "tracking")
     })
     .await;
+    let took = moved.elapsed();
+    assert!(took < RECOVERS_WITHIN, "{took:?}");
+    println!("the new node was watched {took:?} after its first slot had come");
     assert_eq!(
         lock(&person, name).await.unwrap()["nodes"][0]["node"],
         there

@@ -1,9 +1,12 @@
 //! Slots of a cluster that move while locks are held: that is no release, and a lock can be used at every step.
 
+use std::time::Instant;
+
 use redis::AsyncCommands as _;
 use serde_json::json;
 
-use crate::cluster::{acquire, console, lock, path};
+use crate::cluster::{RECOVERS_WITHIN, acquire, console, lock, path};
+use crate::support::busy::Busy;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::{TestConsole, Watching};
 use crate::support::{eventually, eventually_is};
@@ -74,6 +77,29 @@ async fn a_slot_that_moves_is_no_release_and_its_lock_can_be_used_at_every_step(
         .post(&path(name, "release"), json!({"token": won["token"]}))
         .await;
     assert_eq!(released.status, 200, "{}", released.text);
+}
+
+#[tokio::test]
+async fn a_slot_moves_under_locks_that_go_on_being_taken_in_it() {
+    let cluster = RedisCluster::start().await;
+    let (console, person) = console(&cluster, 3).await;
+    let busy = Busy::with_names(&person, "lock:{moving}:");
+    busy.takes(20).await;
+    let name = "lock:{moving}:";
+    let home = cluster.home(name).await;
+    for (from, to) in [(home, (home + 1) % 3), ((home + 1) % 3, home)] {
+        cluster.begin_to_move(name, from, to).await;
+        cluster.move_keys(name, from, to).await;
+        cluster.end_move(name, from, to).await;
+        let moved = Instant::now();
+        busy.takes(1).await;
+        let took = moved.elapsed();
+        assert!(took < RECOVERS_WITHIN, "{took:?}");
+        println!("a lock was taken in the slot {took:?} after it had moved");
+        busy.takes(20).await;
+    }
+    let acts = busy.was_written_down(&console).await;
+    println!("{acts} acts, each with its line");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use crate::domain::{
     Answer, Bundle, Bundles, By, Confidence, Filter, Flag, Format, GroupView, Lock, NodeState,
     Order, Search, SearchError, Sight, Sort, Timestamp, Verdict,
 };
+use crate::server::clock::Clock;
 use crate::server::index::Survey;
 use crate::server::operations::{ListQuery, Listing};
 
@@ -108,6 +109,7 @@ fn word<T>(text: &str, read: fn(&str) -> Option<T>, words: &[&str]) -> Result<T,
 pub async fn run(options: List) -> Result<u8, Failure> {
     let query = options.listed();
     let direct = Direct::start(options.straight.nodes, options.group.as_deref())?;
+    let began = Clock::real().now();
     let surveys = survey(&direct, Instant::now() + options.timeout).await;
     let listing = direct
         .operations
@@ -124,7 +126,7 @@ pub async fn run(options: List) -> Result<u8, Failure> {
         answer["complete"] = json!(is_complete);
         document(&answer)
     } else {
-        table(&listing)
+        table(&listing, began)
     };
     print(&printed)?;
     if !options.straight.json {
@@ -168,8 +170,8 @@ fn misses_nothing(group: &GroupView, survey: &Survey) -> bool {
     survey.gone_over.len() + quorum > group.nodes.len()
 }
 
-/// The bundles, as many lines.
-fn bundled(bundles: &Bundles, now: Timestamp) -> String {
+/// The bundles, as many lines. A look that has just begun knows of no hold how old it is, unless the lock itself says so.
+fn bundled(bundles: &Bundles, now: Timestamp, began: Timestamp) -> String {
     let plain = |text: String| (text, Style::Plain);
     let counts = |counts: &BTreeMap<String, u32>| {
         let counts = counts.iter().map(|(of, many)| format!("{of} {many}"));
@@ -180,7 +182,13 @@ fn bundled(bundles: &Bundles, now: Timestamp) -> String {
             "" => "-".to_owned(),
             name => visible(name),
         };
-        let oldest = now.since(bundle.oldest).as_millis();
+        let oldest = match bundle.oldest < began {
+            true => {
+                let held_ms = now.since(bundle.oldest).as_millis();
+                text::span(u64::try_from(held_ms).unwrap_or(u64::MAX))
+            }
+            false => "-".to_owned(),
+        };
         vec![
             plain(name),
             plain(bundle.locks.to_string()),
@@ -188,7 +196,7 @@ fn bundled(bundles: &Bundles, now: Timestamp) -> String {
                 0 => plain("-".to_owned()),
                 many => (many.to_string(), Style::Odd),
             },
-            plain(text::span(u64::try_from(oldest).unwrap_or(u64::MAX))),
+            plain(oldest),
             plain(counts(&bundle.verdicts)),
             (counts(&bundle.flags), Style::Odd),
         ]
@@ -209,9 +217,9 @@ fn bundled(bundles: &Bundles, now: Timestamp) -> String {
     }
 }
 
-fn table(listing: &Listing) -> String {
+fn table(listing: &Listing, began: Timestamp) -> String {
     if let Some(bundles) = &listing.bundles {
-        return bundled(bundles, listing.observed_at);
+        return bundled(bundles, listing.observed_at, began);
     }
     if listing.locks.is_empty() {
         return String::new();

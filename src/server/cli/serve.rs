@@ -1,5 +1,6 @@
 //! `lockkeeper serve`: console and API on the configured groups.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 
 use clap::Args;
@@ -49,8 +50,8 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     if options.read_only {
         config.refuse_acts();
     }
-    // Where nobody has to sign in, it may well be in somebody's terminal, whose end is ours.
-    let (hangup, stop) = if config.access.is_open() {
+    // The end of somebody's terminal is ours where nobody has to sign in; a service that is sent a hangup reads its files again.
+    let (hangup, stop) = if config.access.is_open() && std::io::stdin().is_terminal() {
         (Signals::listen(&[])?, stop_on_signal()?)
     } else {
         let ends = Signals::listen(&[Signal::SIGINT, Signal::SIGTERM])?;

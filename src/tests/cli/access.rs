@@ -226,3 +226,34 @@ async fn a_hangup_has_it_read_again_who_may_come_in_and_a_mistake_changes_nothin
     assert!(!is_in(0).await);
     child.kill().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_hangup_has_a_service_read_its_nodes_again_where_nobody_has_to_sign_in() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    let port = nodes.0[0].port();
+    let group = |name: &str| {
+        format!("[[group]]\nname = \"{name}\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n")
+    };
+    let write = |groups: &str| {
+        let listen = "listen = \"127.0.0.1:0\"\n";
+        std::fs::write(shell.path("c.toml"), format!("{listen}{groups}")).unwrap();
+    };
+    write(&group("jobs"));
+    let mut child = shell
+        .bare(&["serve", "--config", "c.toml"])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = lines.next_line().await.unwrap().unwrap_or_default();
+    let person = Person::of(said.rsplit("http://").next().unwrap().parse().unwrap());
+    write(&(group("jobs") + &group("more")));
+    signal(&child, "HUP");
+    eventually_is("the other group is there", async || {
+        let groups = person.get("/api/v1/groups").await.json();
+        groups["groups"].as_array().map(Vec::len) == Some(2)
+    })
+    .await;
+    child.kill().await.unwrap();
+}

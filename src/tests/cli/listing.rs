@@ -278,3 +278,23 @@ async fn many_locks_are_one_line_for_each_prefix_owner_or_group() {
         assert!(is_harmless(&refused.err), "{refused:?}");
     }
 }
+
+#[tokio::test]
+async fn a_bundle_is_as_old_as_a_lock_of_it_says_and_its_age_is_unknown_where_none_does() {
+    let nodes = RedisNodes::start(1).await;
+    nodes
+        .set(0, b"lock:invoice:1", token("web-1").as_bytes(), None)
+        .await;
+    let claim = b"ADDED:2026-01-01T00:00:00.000Z@web-2:3f0c51c0-6a37-4ae6-9d0e-0f5c4a3cfe05";
+    nodes.set(0, b"lock:report:1", claim, None).await;
+    let words = ["--by", "prefix", "--sort", "key"];
+    let listed = Shell::on(&nodes).type_in("list", &words).await;
+    let oldest = |name: &str| {
+        let line = listed.out.lines().find(|line| line.starts_with(name));
+        let mut cells = line.unwrap().split("  ").filter(|cell| !cell.is_empty());
+        cells.nth(3).unwrap().trim().to_owned()
+    };
+    assert_eq!(oldest("lock:invoice:"), "-", "{}", listed.out);
+    let told = oldest("lock:report:");
+    assert!(told.starts_with(|c: char| c.is_ascii_digit()), "{told}");
+}

@@ -9,6 +9,8 @@ use lockkeeper::server::audit::verify;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::api::lock_path;
+
 use super::console::{Answer, Person, TestConsole};
 use super::eventually_is;
 
@@ -20,14 +22,19 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// On the group `orders`. Each lock has a name of its own: one whose release is lost with an old primary stays held for its
-    /// lease, as it should, and would pass for a slow recovery.
+    /// On the group `orders`, all over its nodes.
     pub fn at(person: &Person) -> Self {
+        Self::with_names(person, "lock:busy")
+    }
+
+    /// With names that begin so. Each lock has one of its own: one whose release is lost with an old primary stays held for its
+    /// lease, as it should, and would pass for a slow recovery.
+    pub fn with_names(person: &Person, begin: &'static str) -> Self {
         let (taken, answered) = (Arc::<AtomicU64>::default(), Arc::default());
         let (person, count, asked) = (person.clone(), Arc::clone(&taken), Arc::clone(&answered));
         let working = tokio::spawn(async move {
             for n in 0_u64.. {
-                let lock = format!("/api/v1/groups/orders/locks/lock%3Abusy{n}");
+                let lock = lock_path("orders", format!("{begin}{n}").as_bytes(), "");
                 let act = async |act: &str, wanted: Value| {
                     let answer = person.post(&format!("{lock}/{act}"), wanted).await;
                     note(&asked, &answer);

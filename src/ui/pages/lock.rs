@@ -236,6 +236,12 @@ fn Shown(
             // In one column, what is known now stands before what was.
             <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
                 <div class=move || if ended.read().is_some() { "max-lg:-order-2 grayscale" } else { "max-lg:-order-2" }>
+                    {move || {
+                        ended
+                            .read()
+                            .is_some()
+                            .then(|| view! { <p class="mb-1.5 text-muted">{words::nodes_before()}</p> }.into_any())
+                    }}
                     <NodeMatrix lock group />
                 </div>
                 <LockHistory id=id.clone() asked=past />

@@ -28,6 +28,7 @@ words! {
     unmeasurable(why: &str): "touches not measurable now: {why}", "目前无法测量触碰：{why}";
     waits: "Who waits for it", "谁在等待它";
     nodes: "What each node answers", "各节点的回答";
+    nodes_before: "What each node answered while the lock was still observed", "仍能观察到该锁时各节点的回答";
     node: "Node", "节点";
     answer: "Answer", "回答";
     ping: "Ping", "延迟";
