@@ -7,6 +7,7 @@ import { expect, lockPath, open, test } from './fixtures';
 
 /** The letters of the pictures. With others everything stands elsewhere, and there is nothing to compare. */
 const FONTS = { 'system-ui': 'DejaVuSans.ttf', monospace: 'DejaVuSansMono.ttf' };
+const CHINESE = { 'system-ui:lang=zh-cn': 'wqy-microhei.ttc' };
 
 function letters(family: string) {
   try {
@@ -16,14 +17,20 @@ function letters(family: string) {
   }
 }
 
-test.beforeEach(() => {
-  for (const [family, file] of Object.entries(FONTS)) {
+/** Skips what was pictured with other letters. */
+function hasLetters(fonts: Record<string, string>) {
+  for (const [family, file] of Object.entries(fonts)) {
     test.skip(letters(family) !== file, `the pictures were taken with ${file} for ${family}; here it is ${letters(family)}`);
   }
-});
+}
+
+test.beforeEach(() => hasLetters(FONTS));
+
+/** Everything drawn that follows the time. */
+const FOLLOWS_TIME = ['svg[viewBox="0 0 100 6"]', 'svg[viewBox="0 0 40 12"]', 'meter', 'progress'];
 
 /** Stops the page: what is seen stays, without its program, and what is different each time becomes the same. */
-async function still(page: Page) {
+async function still(page: Page, hidden: string[]) {
   await page.evaluate(() => {
     const copy = document.documentElement.cloneNode(true) as HTMLElement;
     for (const program of copy.querySelectorAll('script, link[rel="modulepreload"], link[rel="preload"]')) program.remove();
@@ -31,6 +38,7 @@ async function still(page: Page) {
       [/\d{4}-\d\d-\d\d/g, '2026-01-02'],
       [/\b\d\d:\d\d(:\d\d(\.\d+)?)?/g, '03:04:05'],
       [/(\d+(\.\d+)? (ms|s|min|h|d)\b( (?=\d))?)+/g, '7 s'],
+      [/(\d+(\.\d+)? (毫秒|秒|分钟|分|小时|天) ?)+/g, '7 秒'],
       [/[+−-]7 s/g, '7 s'],
       [/127\.0\.0\.1:\d+/g, '127.0.0.1:6379'],
       [/(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g, '7.0.0'],
@@ -55,13 +63,16 @@ async function still(page: Page) {
       dialog.showModal();
     }
   });
-  // Everything drawn that follows the time.
-  const drawn = 'svg[viewBox="0 0 100 6"], svg[viewBox="0 0 40 12"], figure svg, meter, progress';
-  await page.addStyleTag({ content: `${drawn} { visibility: hidden }` });
+  await page.addStyleTag({ content: `${hidden.join(', ')} { visibility: hidden }` });
 }
 
-async function isAsPictured(page: Page, name: string, sizes = [[1440, 780], [390, 720]]) {
-  await still(page);
+const BOTH = [
+  [1440, 780],
+  [390, 720],
+];
+
+async function isAsPictured(page: Page, name: string, sizes = BOTH, hidden = [...FOLLOWS_TIME, 'figure svg']) {
+  await still(page, hidden);
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height });
     // What a theme changes is seen on the wide one.
@@ -128,8 +139,22 @@ test('pages and dialogs look as they did', async ({ page, lab }) => {
   await isAsPictured(page, 'nowhere');
 });
 
+test.describe('in Chinese', () => {
+  test.use({ locale: 'zh-CN' });
+
+  test('the overview looks as it did', async ({ page, lab }) => {
+    hasLetters(CHINESE);
+    const { console } = await everyState(lab);
+    await page.goto(`${console.url}/?sort=key`);
+    await expect(page.getByText(/^实时，\d/)).toBeVisible({ timeout: 90_000 });
+    await expect(page.locator('tr.lock-row')).toHaveCount(4);
+    await isAsPictured(page, 'locks-chinese');
+  });
+});
+
 test('the parts of the kit look as they did', async ({ page, lab }) => {
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
   await open(page, console, '/kit');
-  await isAsPictured(page, 'kit', [[1440, 1500]]);
+  // Its charts show the same each time.
+  await isAsPictured(page, 'kit', [[1440, 2100]], FOLLOWS_TIME);
 });

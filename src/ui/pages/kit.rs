@@ -2,8 +2,12 @@
 //!
 //! Only in builds with debug assertions: the executable that is shipped knows no such page, and nothing leads here.
 
+mod charts;
+
 use leptos::prelude::*;
 use leptos_meta::Title;
+
+use charts::Charts;
 
 use super::not_found::NotFoundPage;
 use crate::ui::components::loaded::OnBoard;
@@ -74,6 +78,9 @@ fn Kit() -> impl IntoView {
             </Part>
             <Part name="Diagram">
                 <VerdictDiagram />
+            </Part>
+            <Part name="Charts">
+                <Charts />
             </Part>
         </div>
         <OnBoard>""</OnBoard>
