@@ -62,36 +62,36 @@ impl Display for SearchError {
         match wrong {
             Wrong::NoValue(field) => write!(
                 f,
-                "at {place}: nothing stands behind `{}`; write `{}`",
+                "at character {place}: nothing stands behind `{}`; write `{}`",
                 field.name(),
                 field.example()
             ),
             Wrong::NoSuchWord(field) => write!(
                 f,
-                "at {place}: `{part}` is no {}; it is one of {}",
+                "at character {place}: `{part}` is no {}; it is one of {}",
                 field.name(),
                 field.words().join(", ")
             ),
             Wrong::NoSpan(field) => write!(
                 f,
-                "at {place}: `{part}` is no span of time; write `{}`, with ms, s, m, h or d",
+                "at character {place}: `{part}` is no span of time; write `{}`, with ms, s, m, h or d",
                 field.example()
             ),
             Wrong::Compared(field) => write!(
                 f,
-                "at {place}: `{}` is compared; write `{}`",
+                "at character {place}: `{}` is compared; write `{}`",
                 field.name(),
                 field.example()
             ),
             Wrong::NotCompared(field) => write!(
                 f,
-                "at {place}: `{}` is not compared; write `{}`",
+                "at character {place}: `{}` is not compared; write `{}`",
                 field.name(),
                 field.example()
             ),
             Wrong::NotClosed => write!(
                 f,
-                "at {place}: a quotation mark opens here and is not closed"
+                "at character {place}: a quotation mark opens here and is not closed"
             ),
         }
     }

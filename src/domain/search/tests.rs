@@ -83,32 +83,32 @@ fn an_error_points_at_the_place_and_says_what_would_be_right() {
     for (text, told) in [
         (
             "é verdict:fre",
-            "at 11: `fre` is no verdict; it is one of held, partial, split, unknown",
+            "at character 11: `fre` is no verdict; it is one of held, partial, split, unknown",
         ),
         (
             "verdict:held,fre",
-            "at 14: `fre` is no verdict; it is one of held, partial, split, unknown",
+            "at character 14: `fre` is no verdict; it is one of held, partial, split, unknown",
         ),
         (
             "group:",
-            "at 7: nothing stands behind `group`; write `group:orders`",
+            "at character 7: nothing stands behind `group`; write `group:orders`",
         ),
         (
             "flag:split,",
-            "at 12: nothing stands behind `flag`; write `flag:at-risk`",
+            "at character 12: nothing stands behind `flag`; write `flag:at-risk`",
         ),
         (
             "held>soon",
-            "at 6: `soon` is no span of time; write `held>10m`, with ms, s, m, h or d",
+            "at character 6: `soon` is no span of time; write `held>10m`, with ms, s, m, h or d",
         ),
-        ("lease:5s", "at 7: `lease` is compared; write `lease<5s`"),
+        ("lease:5s", "at character 7: `lease` is compared; write `lease<5s`"),
         (
             "group>5",
-            "at 7: `group` is not compared; write `group:orders`",
+            "at character 7: `group` is not compared; write `group:orders`",
         ),
         (
             "a \"b",
-            "at 3: a quotation mark opens here and is not closed",
+            "at character 3: a quotation mark opens here and is not closed",
         ),
     ] {
         let error = text.parse::<Search>().unwrap_err();

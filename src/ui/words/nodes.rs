@@ -45,11 +45,11 @@ words! {
     may_forget: "may forget locks when restarted", "重启后可能忘记锁";
     read_from: "Read from", "读取自";
     the_node_itself: "the node itself", "节点本身";
-    new_locks: "New locks", "新锁";
-    none_for(span: String): "none for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
-    taken_though: "taken, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
-    taken: "taken", "接受";
-    run: "Run", "运行标识";
+    new_locks: "Takes new locks", "新锁";
+    none_for(span: String): "not for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
+    taken_though: "yes, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
+    taken: "yes", "接受";
+    run: "Run id", "运行标识";
     changes_by: "Changes by", "变化来自";
     feed_why(level: &str, why: String): "{level} ({why})", "{level}（{why}）";
     slots: "Slots", "槽";
