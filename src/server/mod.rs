@@ -10,6 +10,7 @@ pub mod config;
 mod connections;
 pub mod demo;
 pub mod doctor;
+mod elsewhere;
 pub mod formats;
 mod gate;
 mod headers;
@@ -36,7 +37,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
 use leptos::WasmSplitManifest;
 use leptos::config::LeptosOptions;
 use leptos::nonce::use_nonce;
@@ -52,7 +53,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
-use crate::domain::{Fault, Language};
+use crate::domain::Language;
 use crate::otel;
 use crate::ui::later::LOADER;
 use crate::ui::{App, shell};
@@ -61,6 +62,7 @@ use api::limits::Limits;
 use audit::Audit;
 use clock::Clock;
 use config::Config;
+use elsewhere::Suspect;
 use index::Index;
 use operations::Operations;
 use operations::idempotency::Repeats;
@@ -138,7 +140,7 @@ pub async fn serve(
     }
     let door = Door::new(state.clone(), router(state.clone()), Handle::current());
     let answered = ServiceBuilder::new()
-        .layer(CsrfLayer::new().with_rejection_response(|_| from_another_site()))
+        .layer(CsrfLayer::new().with_rejection_response(|_| elsewhere::refusal()))
         .service_fn(move |request| {
             let door = door.clone();
             async move { Ok::<_, Infallible>(door.answer(request).await) }
@@ -149,9 +151,15 @@ pub async fn serve(
         .service_fn(move |mut request: Request| {
             state.access.see_where_from(&mut request);
             let is_https = state.access.is_https(request.headers());
+            let suspect = Suspect::of(&request).map(|suspect| (suspect, state.clone()));
             let answering = answered.clone().call(request);
             async move {
                 let mut answer = answering.await?;
+                if let Some((suspect, state)) = suspect
+                    && elsewhere::is_from_there(&answer)
+                {
+                    suspect.write_down(&state).await;
+                }
                 headers::complete(&mut answer, is_https);
                 Ok::<_, Infallible>(answer)
             }
@@ -183,12 +191,6 @@ pub async fn serve(
         traces.end().await;
     }
     Ok(())
-}
-
-/// What a page of another site is told that has a visitor's browser act here.
-fn from_another_site() -> Response {
-    let why = "a page of another site sent this, and only the console's own pages act for who visits them".to_owned();
-    api::ApiError::from(Fault::Forbidden { why }).into_response()
 }
 
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::{group, lock_path};
 use crate::support::console::TestConsole;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
@@ -283,14 +284,29 @@ async fn another_site_cannot_act_through_a_visitors_browser() {
         ("sec-fetch-site", "cross-site"),
         ("origin", "https://evil.example"),
     ];
+    let person = console.person();
     let path = lock_path("jobs", b"lock:x", "/acquire");
-    let answer = console
-        .person()
+    let answer = person
         .send("POST", &path, &headers, json!({"ttl_ms": 1000}).to_string())
         .await;
     assert_eq!(answer.status, 403);
     assert_eq!(answer.code(), "forbidden", "{}", answer.text);
     assert_eq!(nodes.get(0, b"lock:x").await, None);
+    let bulk = "/api/v1/force-releases";
+    assert_eq!(person.send("POST", bulk, &headers, "{}").await.status, 403);
+    let told = async || {
+        let acts = person.get("/api/v1/audit").await.json();
+        let acts = acts["acts"].as_array().unwrap().iter().map(|act| {
+            ["act", "who", "key_encoded", "end"]
+                .map(|what| act[what].as_str().unwrap_or("").to_owned())
+        });
+        acts.collect::<Vec<_>>()
+    };
+    let expected = [
+        ["force-release", "local operator", "", "refused"],
+        ["acquire", "local operator", "lock%3Ax", "refused"],
+    ];
+    eventually_is("both stand in the audit", async || told().await == expected).await;
 }
 
 #[tokio::test]

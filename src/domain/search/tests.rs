@@ -101,7 +101,10 @@ fn an_error_points_at_the_place_and_says_what_would_be_right() {
             "held>soon",
             "at character 6: `soon` is no span of time; write `held>10m`, with ms, s, m, h or d",
         ),
-        ("lease:5s", "at character 7: `lease` is compared; write `lease<5s`"),
+        (
+            "lease:5s",
+            "at character 7: `lease` is compared; write `lease<5s`",
+        ),
         (
             "group>5",
             "at character 7: `group` is not compared; write `group:orders`",

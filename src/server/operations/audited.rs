@@ -33,6 +33,21 @@ impl Operations {
         checked.inspect_err(|fault| self.audit.refused(asked, fault))
     }
 
+    /// Somebody's browser asked for an act that a page of another site had it ask for.
+    pub fn refused_from_elsewhere(
+        &self,
+        actor: &Actor,
+        act: ActKind,
+        lock: Option<&LockId>,
+        fault: &Fault,
+    ) {
+        let asked = match lock {
+            Some(id) => asked(act, actor, id),
+            None => Asked::new(act, by(actor)),
+        };
+        self.audit.refused(&asked, fault);
+    }
+
     /// Before anything is done: no audit, no act.
     pub(super) async fn begin<'a>(
         &self,
