@@ -8,7 +8,7 @@ use crate::ui::paths;
 use crate::ui::query::Query;
 
 /// How many rows come with the page. Few screens have more, and all of them have to wake up before anything can be clicked.
-pub const ROWS_AT_FIRST: usize = 24;
+pub const ROWS_AT_FIRST: usize = 20;
 /// How many bundles make a page.
 const BUNDLES: usize = 60;
 /// How many rows are asked for at once: those on screen, and as many on both sides as are scrolled past while others come.
