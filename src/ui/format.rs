@@ -1,5 +1,6 @@
 //! Durations, ages, counts and names in words and digits. Pure but for the language: the same on server and browser.
 
+pub use crate::domain::text::visible;
 use crate::domain::{Lease, Timestamp};
 use crate::ui::words::figures;
 
@@ -126,26 +127,6 @@ pub fn skew(ms: i64) -> String {
     format!("{sign}{}", span(ms.unsigned_abs()))
 }
 
-/// A name made visible: characters that would show as nothing, or turn the text around, as escapes.
-pub fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    if !text.chars().any(hidden) {
-        return text.to_owned();
-    }
-    text.chars()
-        .fold(String::with_capacity(text.len() + 8), |mut out, c| {
-            if hidden(c) {
-                out.extend(c.escape_default());
-            } else {
-                out.push(c);
-            }
-            out
-        })
-}
-
 /// A text of at most about `most` characters: the middle of a longer one is left out, its ends stay.
 pub fn shorten(text: &str, most: usize) -> String {
     let length = text.chars().count();
@@ -266,12 +247,6 @@ mod tests {
             "lock:inv…mer-1842"
         );
         assert_eq!(shorten("🔒🔒🔒🔒🔒🔒", 3), "🔒…🔒");
-    }
-
-    #[test]
-    fn nothing_in_a_name_is_invisible() {
-        assert_eq!(visible("lock:plain 🔒"), "lock:plain 🔒");
-        assert_eq!(visible("a\nb\u{202e}c\0"), "a\\nb\\u{202e}c\\u{0}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+pub use crate::domain::text::visible;
 use crate::domain::{Lease, LockKey, Owner, Timestamp};
 use crate::server::config;
 
@@ -12,25 +13,6 @@ use crate::server::config;
 const WIDEST_COLUMN: usize = 60;
 /// Names are cut to this width on a terminal. Elsewhere they stay whole: a script may be reading.
 const WIDEST_ON_TERMINAL: usize = 60;
-
-/// A text with everything made visible that would move the cursor, colour the terminal, hide, or turn the text around.
-pub fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-fn is_hidden(c: char) -> bool {
-    let joins_or_turns = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    c.is_control() || joins_or_turns
-}
 
 /// The name of a lock: harmless text, percent-encoded where it is binary, `""` where it is empty.
 pub fn name(key: &LockKey) -> String {
