@@ -61,9 +61,10 @@ export const WORDS = {
 
 export type Locale = keyof typeof WORDS;
 
-/** A console with something of everything, and its servers. */
+/** A console with something of everything, another one where people sign in, and their servers. */
 export interface Troubled {
   console: Console;
+  guarded: Console;
   nodes: Node[];
   single: Node;
 }
@@ -76,12 +77,13 @@ export async function everyState(lab: Lab): Promise<Troubled> {
     { name: 'orders', nodes, environment: 'production' },
     { name: 'jobs', nodes: [single], readOnly: true },
   );
+  const guarded = await lab.consoleFor([{ name: 'vera', password: 'correct horse battery', role: 'viewer' }], { name: 'jobs', nodes: [single] });
   await take(nodes, 'lock:held', 'a'.repeat(32), 3_000_000);
   await take(nodes.slice(0, 1), 'lock:partial', 'b'.repeat(32), 3_000_000);
   await take(nodes, 'lock:no-expiry', 'c'.repeat(32));
   await take(nodes.slice(0, 1), 'lock:split', 'd'.repeat(32), 3_000_000);
   await take(nodes.slice(1, 2), 'lock:split', 'e'.repeat(32), 3_000_000);
-  return { console, nodes, single };
+  return { console, guarded, nodes, single };
 }
 
 /** Two threads of one client of Redisson's. */
@@ -114,7 +116,7 @@ export async function troubled(lab: Lab): Promise<Troubled> {
 
 /** Goes through every page, dialog and state of a console in trouble, and has each looked at. Ends with the console gone. */
 export async function everywhere(page: Page, lot: Troubled, locale: Locale, look: (where: string) => Promise<void>) {
-  const { console, nodes } = lot;
+  const { console, guarded, nodes } = lot;
   const words = WORDS[locale];
   const at = async (path: string) => {
     await page.goto(console.url + path);
@@ -193,8 +195,10 @@ export async function everywhere(page: Page, lot: Troubled, locale: Locale, look
   await look('help');
   await at('/nowhere');
   await look('no such page');
-  await page.goto(`${console.url}/sign-in?why=wrong`);
+  await page.goto(`${guarded.url}/sign-in?why=wrong`);
   await look('signing in');
+  await page.goto(`${console.url}/sign-in`);
+  await look('nobody has to sign in');
 
   await at('/');
   const fault = { code: 'internal', detail: 'the audit cannot be read: Permission denied (os error 13)' };

@@ -117,4 +117,9 @@ test('where nobody has to sign in, the page says so', async ({ page, lab }) => {
     await page.setViewportSize({ width, height: 800 });
     await expect(said).toHaveCount(1);
   }
+  await page.goto(`${console.url}/sign-in`);
+  await expect(page.getByText('Nobody has to sign in here.')).toBeVisible();
+  await expect(page.getByLabel('Password')).toHaveCount(0);
+  await page.getByRole('link', { name: 'All locks' }).click();
+  await isLive(page);
 });

@@ -35,6 +35,8 @@ pub enum Came {
 /// How people may sign in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaysIn {
+    /// Nobody has to.
+    pub is_open: bool,
     /// With a name and a password.
     pub with_password: bool,
     /// With a provider that is called so.
@@ -45,6 +47,7 @@ impl Default for WaysIn {
     /// What there is where nothing else is known.
     fn default() -> Self {
         Self {
+            is_open: false,
             with_password: true,
             provider: None,
         }

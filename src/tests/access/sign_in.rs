@@ -2,6 +2,7 @@
 
 use lockkeeper::domain::Rights;
 use lockkeeper::domain::role::Role;
+use lockkeeper::server::config::access::UserConfig;
 
 use super::{
     FORM, PASSWORD, console_for, cookie, get_with, location, sign_in, try_to_sign_in, user,
@@ -227,4 +228,29 @@ async fn nobody_is_signed_in_or_out_by_another_site() {
         get_with(&person, "/api/v1/groups", &cookie).await.status,
         200
     );
+}
+
+#[tokio::test]
+async fn nobody_is_asked_for_a_password_where_there_is_none() {
+    let nodes = RedisNodes::start(1).await;
+    let open = console_for(vec![group("orders", &nodes)], Vec::new()).await;
+    let page = open.person().get("/sign-in").await;
+    assert!(
+        page.text.contains("Nobody has to sign in here"),
+        "{}",
+        page.text
+    );
+    assert!(!page.text.contains("type=\"password\""));
+    let of_a_proxy = UserConfig {
+        password: None,
+        ..user("alice", Rights::everywhere(Role::Admin))
+    };
+    let guarded = console_for(vec![group("orders", &nodes)], vec![of_a_proxy]).await;
+    let page = guarded.person().get("/sign-in").await;
+    assert!(
+        page.text.contains("names nobody who signs in"),
+        "{}",
+        page.text
+    );
+    assert!(!page.text.contains("type=\"password\""));
 }

@@ -1,5 +1,5 @@
-//! `/sign-in`: a name and a password, or the way to a provider. A plain form and a plain link, so that it works before and without
-//! any script.
+//! `/sign-in`: a name and a password, or the way to a provider; what else there is where there is neither. A plain form and a plain
+//! link, so that it works before and without any script.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -22,6 +22,7 @@ pub fn SignInPage() -> impl IntoView {
     let says = says(value("why").as_deref(), seconds);
     let left = value("out").and(ways.provider.clone());
     let with_password = ways.with_password;
+    let without_any = !with_password && ways.provider.is_none();
     view! {
         <Title text=format!("{} · Lockkeeper", frame::sign_in()) />
         <div class="mx-auto mt-[8vh] flex w-full max-w-sm flex-col gap-4">
@@ -41,6 +42,7 @@ pub fn SignInPage() -> impl IntoView {
                     view! { <WithProvider provider next=next.clone() with_password /> }.into_any()
                 })}
             {with_password.then(|| view! { <WithPassword next /> }.into_any())}
+            {without_any.then(|| view! { <WithoutAny is_open=ways.is_open /> }.into_any())}
             <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p>
         </div>
     }
@@ -86,6 +88,23 @@ fn WithPassword(next: String) -> impl IntoView {
             </div>
         </form>
     }
+}
+
+/// Nobody has to sign in, or nobody can.
+#[component]
+fn WithoutAny(is_open: bool) -> impl IntoView {
+    if !is_open {
+        return view! { <p>{words::nobody_can()}</p> }.into_any();
+    }
+    view! {
+        <p>
+            {words::nobody_has_to()}
+            <a href=paths::LOCKS rel="external" class="underline underline-offset-2">
+                {frame::all_locks()}
+            </a>
+        </p>
+    }
+    .into_any()
 }
 
 /// Signed out here; the provider's own session is another matter.

@@ -1,6 +1,8 @@
-//! Signing in with a provider.
+//! Signing in: with a provider, and where nobody does.
 
 words! {
+    nobody_has_to: "Nobody has to sign in here. ", "此处无需登录。";
+    nobody_can: "The configuration names nobody who signs in with a password, and no service that people sign in with.", "配置中没有可用密码登录的用户，也没有登录服务。";
     with(provider: &str): "Sign in with {provider}", "用 {provider} 登录";
     or: "or with a password", "或使用密码";
     away: "The sign-in service does not answer. Try again in a moment.", "登录服务没有回应。请稍后再试。";

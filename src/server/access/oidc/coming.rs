@@ -51,7 +51,8 @@ impl Access {
         let known = self.known();
         let provider = known.oidc.as_ref();
         WaysIn {
-            with_password: known.people.has_passwords() || provider.is_none(),
+            is_open: known.is_open,
+            with_password: known.people.has_passwords(),
             provider: provider.map(|oidc| oidc.label().to_owned()),
         }
     }
