@@ -10,8 +10,12 @@ use crate::ui::kit::chart::{Level, LineChart, Reach, Span, SpanChart, SpanRow, S
 pub fn Charts() -> impl IntoView {
     view! {
         <div class="grid gap-6 md:grid-cols-2">
-            <Lines />
-            <Spans />
+            <div class="min-w-0">
+                <Lines />
+            </div>
+            <div class="min-w-0">
+                <Spans />
+            </div>
         </div>
     }
 }
