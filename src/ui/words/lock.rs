@@ -35,7 +35,7 @@ words! {
     unreachable(why: &str): "unreachable ({why})", "无法连接（{why}）";
     no_lease: "none", "无";
     over: "over", "已结束";
-    past_its_time(since: &str): "past its time {since}", "已超时 {since}";
+    past_its_time(since: &str): "past by {since}", "已超时 {since}";
     history: "History", "历史";
     nobody_seen: "Nobody was seen to hold it.", "没有看到任何人持有它。";
     no_quorum_seen: "Nobody was seen to hold it on a quorum of its nodes.", "没有看到任何人在法定多数的节点上持有它。";

@@ -41,7 +41,7 @@ words! {
     lease_title: "the time left before it expires by itself", "距自动过期的剩余时间";
     lease_none: "none", "无过期";
     lease_over: "over", "已到期";
-    lease_past(since: String): "past its time {since}", "已超时 {since}";
+    lease_past(since: String): "past by {since}", "已超时 {since}";
     fingerprint(fingerprint: &str): "fingerprint {fingerprint}", "指纹 {fingerprint}";
     filters: "Filters", "筛选";
     search_label: "Search locks, owners, fingerprints", "搜索锁、持有者、指纹";
