@@ -25,7 +25,7 @@ pub fn lease(lease: Lease, outlives: bool, now: Timestamp) -> LeaseWords {
             LeaseWords::Left(countdown(at.millis_since(now).unsigned_abs()))
         }
         Lease::Expires { at, .. } if outlives => {
-            LeaseWords::Past(span(now.millis_since(at).unsigned_abs()))
+            LeaseWords::Past(clock(now.millis_since(at).unsigned_abs()))
         }
         Lease::Expires { .. } => LeaseWords::Over,
     }
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(lease(Lease::until(now, now), false, now), LeaseWords::Over);
         let past = Lease::until(now.plus_millis(-1_200_000), now);
-        assert_eq!(lease(past, true, now), LeaseWords::Past("20 min".into()));
+        assert_eq!(lease(past, true, now), LeaseWords::Past("20:00".into()));
     }
 
     #[test]

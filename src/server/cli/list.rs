@@ -26,6 +26,9 @@ use crate::server::operations::{ListQuery, Listing};
 /// When people are told how far it is, and how often from then on.
 const PROGRESS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
 
+/// So many patterns are named where locks were found.
+const PATTERNS_NAMED: usize = 3;
+
 /// What `list` is told.
 #[derive(Args)]
 pub struct List {
@@ -285,16 +288,25 @@ fn coverage(listing: &Listing, groups: &[GroupView], surveys: &[Survey]) -> Stri
     }
     out.push('\n');
     for (group, survey) in groups.iter().zip(surveys) {
-        out.push_str(&of_group(group, survey));
+        out.push_str(&of_group(group, survey, shown == 0));
     }
     out
 }
 
-fn of_group(group: &GroupView, survey: &Survey) -> String {
+/// Which patterns there are is worth a long line only to somebody who misses a lock.
+fn of_group(group: &GroupView, survey: &Survey, with_all_patterns: bool) -> String {
     let coverage = &group.coverage;
     let patterns = coverage.patterns.iter().map(|pattern| visible(pattern));
+    let some = match with_all_patterns || patterns.len() <= PATTERNS_NAMED + 1 {
+        true => patterns.len(),
+        false => PATTERNS_NAMED,
+    };
+    let more = match patterns.len() - some {
+        0 => String::new(),
+        more => format!(" and {more} more patterns"),
+    };
     let mut out = format!(
-        "{}: {} of {} gone over, {} of {} match {}\n",
+        "{}: {} of {} gone over, {} of {} match {}{more}\n",
         group.name,
         survey.gone_over.len(),
         counted(group.nodes.len(), "node"),
@@ -303,7 +315,7 @@ fn of_group(group: &GroupView, survey: &Survey) -> String {
             usize::try_from(coverage.keys_seen).unwrap_or(usize::MAX),
             "key"
         ),
-        patterns.collect::<Vec<_>>().join(" "),
+        patterns.take(some).collect::<Vec<_>>().join(" "),
     );
     for node in &group.nodes {
         let why = match node.state {

@@ -87,6 +87,9 @@ async fn the_worst_comes_first_and_every_column_lines_up() {
             .starts_with("3 locks\ndefault: 3 of 3 nodes gone over, 9 of 12 keys match"),
         "{listed:?}"
     );
+    assert!(listed.err.ends_with(" more patterns\n"), "{listed:?}");
+    let missed = shell.type_in("list", &["--q", "none of them"]).await;
+    assert!(!missed.err.contains("more patterns"), "{missed:?}");
 }
 
 #[tokio::test]

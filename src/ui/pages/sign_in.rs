@@ -43,7 +43,10 @@ pub fn SignInPage() -> impl IntoView {
                 })}
             {with_password.then(|| view! { <WithPassword next /> }.into_any())}
             {without_any.then(|| view! { <WithoutAny is_open=ways.is_open /> }.into_any())}
-            <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p>
+            {(!ways.is_open)
+                .then(|| {
+                    view! { <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p> }.into_any()
+                })}
         </div>
     }
 }

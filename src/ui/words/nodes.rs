@@ -45,10 +45,10 @@ words! {
     may_forget: "may forget locks when restarted", "重启后可能忘记锁";
     read_from: "Read from", "读取自";
     the_node_itself: "the node itself", "节点本身";
-    new_locks: "Takes new locks", "新锁";
-    none_for(span: String): "not for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
-    taken_though: "yes, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
-    taken: "yes", "接受";
+    new_locks: "New locks", "新锁";
+    none_for(span: String): "refused for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
+    taken_though: "accepted, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
+    taken: "accepted", "接受";
     run: "Run id", "运行标识";
     changes_by: "Changes by", "变化来自";
     feed_why(level: &str, why: String): "{level} ({why})", "{level}（{why}）";
