@@ -146,8 +146,8 @@ test.describe('without a script', () => {
     await expect(pages.getByRole('link', { name: 'Next' })).toHaveCount(0);
     await pages.getByRole('link', { name: 'Previous' }).click();
     await expect(page).toHaveURL(/from=/);
-    await row(page, 'lock:job:030').getByRole('link', { name: 'lock:job:030', exact: true }).click();
-    await expect(page.getByRole('heading', { name: 'lock:job:030' })).toBeVisible();
+    await row(page, 'lock:job:010').getByRole('link', { name: 'lock:job:010', exact: true }).click();
+    await expect(page.getByRole('heading', { name: 'lock:job:010' })).toBeVisible();
   });
 });
 
