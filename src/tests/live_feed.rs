@@ -146,6 +146,18 @@ async fn all_who_come_get_the_whole_of_a_large_board_and_then_what_changes() {
 }
 
 #[tokio::test]
+async fn the_first_that_a_viewer_is_told_is_what_there_is() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
+    let person = console.person();
+    // The server's timers are set some microseconds apart and round up to milliseconds: which of them is first differs.
+    for n in 0..1_000 {
+        let mut viewer = person.watch("", None).await;
+        assert_eq!(viewer.next().await.unwrap().event, "snapshot", "viewer {n}");
+    }
+}
+
+#[tokio::test]
 async fn every_stream_ends_when_the_server_stops() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![group("jobs", &nodes)]).await;

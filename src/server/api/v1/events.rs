@@ -198,11 +198,11 @@ pub async fn events(
     };
     let mut ping = interval(PING);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let viewer = Viewer {
+    let mut viewer = Viewer {
         latest: stream.latest(),
         watches,
         waiting: VecDeque::new(),
-        has_news: true,
+        has_news: false,
         rested: Instant::now(),
         admitted: Instant::now(),
         ping,
@@ -211,6 +211,8 @@ pub async fn events(
         actor,
         state,
     };
+    // Now, and not once a timer says so: a snapshot comes first of all.
+    viewer.listen();
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store, no-transform"),
@@ -284,7 +286,6 @@ impl Viewer {
                 return Some(events);
             }
             tokio::select! {
-                // In this order, so that a snapshot comes first of all.
                 biased;
                 () = self.state.stop.cancelled() => return None,
                 () = sleep_until(self.rested), if self.has_news => self.listen(),
