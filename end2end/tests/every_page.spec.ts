@@ -19,14 +19,18 @@ async function keepsOut(page: Page, rules?: string[]): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join(' | ')}`);
 }
 
-/** Changes the theme, and waits until colours have come to rest. */
-async function paint(page: Page, colorScheme: 'light' | 'dark') {
+/** Changes the theme, and waits until colours have come to rest: at most so long, for a page behind another draws nothing. */
+async function paint(page: Page, colorScheme: 'light' | 'dark', atMost = 2_000) {
+  await page.bringToFront();
   await page.emulateMedia({ colorScheme });
-  await page.evaluate(async () => {
-    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-    const moving = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
-    await Promise.allSettled(moving.map(({ finished }) => finished));
-  });
+  await page.evaluate(async (atMost) => {
+    const atRest = async () => {
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+      const moving = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+      await Promise.allSettled(moving.map(({ finished }) => finished));
+    };
+    await Promise.race([atRest(), new Promise((over) => setTimeout(over, atMost))]);
+  }, atMost);
 }
 
 /** Looks at what is there in every width, light and dark. */
