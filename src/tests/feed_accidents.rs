@@ -139,6 +139,22 @@ async fn list_and_redis_agree_of_a_killed_feed() {
 }
 
 #[tokio::test]
+async fn list_and_redis_agree_of_connections_that_are_killed_again_and_again() {
+    let nodes = RedisNodes::start(1).await;
+    let (_console, person) = fed(&nodes).await;
+    let mut client = nodes.0[0].client().await;
+    for round in 0..8 {
+        fill(&mut client, &format!("{round}")).await;
+        agree_soon("before", &person, &nodes.0[0]).await;
+        let mut kill = redis::cmd("CLIENT");
+        kill.arg("KILL").arg("TYPE").arg("normal").arg("SKIPME");
+        let () = kill.arg("yes").query_async(&mut client).await.unwrap();
+        stir(&mut client).await;
+        agree_soon("afterwards", &person, &nodes.0[0]).await;
+    }
+}
+
+#[tokio::test]
 async fn a_lock_that_was_told_of_while_its_node_did_not_answer_is_looked_at_again() {
     let nodes = RedisNodes::proxied(1).await;
     let console = TestConsole::start(vec![nodes.config()]).await;

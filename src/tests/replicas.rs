@@ -1,18 +1,19 @@
 //! Nodes that are read from a replica: it is scanned, looked at and listened to, and everything is done on the primary.
 
 use lockkeeper::domain::{NodeState, NodeView};
-use lockkeeper::server::config::{GroupConfig, NodeConfig};
+use lockkeeper::server::config::{GroupConfig, NodeConfig, RedisUrl};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
 use crate::support::console::TestConsole;
+use crate::support::proxy::Proxy;
 use crate::support::redis_nodes::{RedisNode, TestGroup};
 use crate::support::{eventually, eventually_is};
 
-fn reading_from(primary: &RedisNode, replica: &RedisNode) -> GroupConfig {
+fn reading_from(primary: &RedisNode, replica: RedisUrl) -> GroupConfig {
     let node = NodeConfig {
-        read_from: Some(replica.url()),
+        read_from: Some(replica),
         ..NodeConfig::new("a", primary.url())
     };
     GroupConfig {
@@ -57,7 +58,7 @@ async fn did(client: &mut MultiplexedConnection, command: &str) -> u64 {
 async fn the_replica_is_scanned_and_the_primary_acted_on() {
     let primary = RedisNode::start().await;
     let replica = replica_of(&primary).await;
-    let console = TestConsole::start(vec![reading_from(&primary, &replica)]).await;
+    let console = TestConsole::start(vec![reading_from(&primary, replica.url())]).await;
     let person = console.person();
     let mut client = primary.client().await;
     let () = client
@@ -97,7 +98,7 @@ async fn the_replica_is_scanned_and_the_primary_acted_on() {
 async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
     let primary = RedisNode::start().await;
     let mut replica = replica_of(&primary).await;
-    let console = TestConsole::start(vec![reading_from(&primary, &replica)]).await;
+    let console = TestConsole::start(vec![reading_from(&primary, replica.url())]).await;
     let person = console.person();
     let node = async || person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone();
     eventually_is("the replica tells", async || {
@@ -135,11 +136,48 @@ async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
 }
 
 #[tokio::test]
+async fn what_a_replica_left_unanswered_is_asked_again_soon() {
+    const LOCKS: usize = 200;
+    let primary = RedisNode::start().await;
+    let replica = replica_of(&primary).await;
+    let proxy = Proxy::before(replica.port()).await;
+    let console = TestConsole::start(vec![reading_from(&primary, proxy.url())]).await;
+    let person = console.person();
+    let node = async || person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone();
+    eventually_is("the replica tells", async || {
+        let node = node().await;
+        node["feed"] == "tracking" && node["read_from"].is_string()
+    })
+    .await;
+    let mut client = primary.client().await;
+    let mut write = async |owner: &str| {
+        let mut locks = redis::pipe();
+        for n in 0..LOCKS {
+            locks.pset_ex(format!("lock:{n}"), owner, 600_000).ignore();
+        }
+        locks.exec_async(&mut client).await.unwrap();
+    };
+    let shown = async |verdict: &str| {
+        let path = format!("/api/v1/locks?verdict={verdict}");
+        person.get(&path).await.json()["total"] == LOCKS
+    };
+    write("first").await;
+    eventually_is("all are held", async || shown("held").await).await;
+    let since = node().await["since"].clone();
+    // What is asked over the connections of now does not arrive, and the feed still tells.
+    proxy.hold_back();
+    write("second").await;
+    eventually_is("nobody knows", async || shown("unknown").await).await;
+    eventually_is("all are held again", async || shown("held").await).await;
+    assert_eq!(node().await["since"], since, "the node was up all the time");
+}
+
+#[tokio::test]
 async fn a_server_that_is_no_replica_of_the_node_is_not_read() {
     let (primary, stranger) = (RedisNode::start().await, RedisNode::start().await);
     let mut client = stranger.client().await;
     let () = client.pset_ex("lock:elsewhere", "x", 60_000).await.unwrap();
-    let group = TestGroup::start(reading_from(&primary, &stranger));
+    let group = TestGroup::start(reading_from(&primary, stranger.url()));
     let is_told = |view: &NodeView| {
         let from = view.read_from.as_deref();
         from.is_some_and(|from| from.contains("it is no replica of this node"))

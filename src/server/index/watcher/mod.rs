@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
 use super::{Index, view_of};
-use crate::domain::{Coverage, FeedLevel, LockKey, NodeState, Timestamp};
+use crate::domain::{Coverage, FeedLevel, LockKey, NodeState, NodeView, Timestamp};
 use crate::server::nodes::Group;
 use heat::Heat;
 use looking::Unsettled;
@@ -98,8 +98,8 @@ async fn told_after(rested: Instant, group: &Group) {
     group.inbox().rung().await;
 }
 
-/// How a node is, as far as it changes what is shown of its locks.
-type NodeFace = (NodeState, bool, FeedLevel);
+/// How a node is and since when, as far as it changes what is shown of its locks: it may have been away between two rounds.
+type NodeFace = (NodeState, Option<Timestamp>, bool, FeedLevel);
 
 pub(super) struct Watcher {
     index: Index,
@@ -213,8 +213,10 @@ impl Watcher {
 
     /// Whether a node or a clock is not what it was a round ago.
     fn is_another_world(&mut self, now: Timestamp) -> bool {
-        let face =
-            |node: &crate::domain::NodeView| (node.state, node.hazard_until.is_some(), node.feed);
+        let face = |node: &NodeView| {
+            let is_hazard = node.hazard_until.is_some();
+            (node.state, node.since, is_hazard, node.feed)
+        };
         let faces: Vec<NodeFace> = self.group.nodes().iter().map(face).collect();
         let changed = faces != self.faces;
         self.faces = faces;
