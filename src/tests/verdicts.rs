@@ -189,6 +189,24 @@ async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_
 }
 
 #[tokio::test]
+async fn what_a_console_shows_once_it_is_ready_is_what_its_nodes_said() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![GroupConfig::new("orders", nodes.urls())]).await;
+    let person = console.person();
+    eventually_is("it is ready", async || {
+        person.get("/readyz").await.status == 200
+    })
+    .await;
+    for path in ["/nodes", "/"] {
+        let page = person.get(path).await.text;
+        assert!(
+            page.contains("orders") && !page.contains("not asked yet"),
+            "{path}: {page}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_node_that_is_no_redis_is_said_to_be_none() {
     let nodes = RedisNodes::start(2).await;
     let mut urls = nodes.urls();

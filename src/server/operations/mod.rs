@@ -168,12 +168,14 @@ impl Operations {
         watched.snapshot(self.index.stream(), self.index.now()).0
     }
 
-    /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked.
+    /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked. Pages show
+    /// the board, so what a node said to somebody else a moment ago does not count.
     pub fn is_ready(&self) -> bool {
         let asked = |view: &GroupView| {
             view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
         };
-        self.every_group().iter().all(asked)
+        let stream = self.index.stream();
+        stream.read(|board| board.groups.iter().all(asked))
     }
 
     /// One lock, asked for on the nodes right now.

@@ -88,6 +88,7 @@ pub fn trouble(node: &NodeView) -> Option<String> {
     let why = why.as_deref().unwrap_or(no_reason());
     match node.state {
         NodeState::Up => None,
+        NodeState::Down if node.since.is_none() => Some(why.to_owned()),
         NodeState::Down => Some(is_down(why)),
         NodeState::Loading => Some(is_loading(why)),
         NodeState::Refused => Some(is_refused(why)),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
@@ -29,6 +29,8 @@ const RECONCILED_IN: usize = 60;
 const BETWEEN_ACTED: Duration = Duration::from_millis(100);
 /// The same between looks at what nodes told. After a quiet moment there is none.
 const BETWEEN_TOLD: Duration = Duration::from_millis(9);
+/// How often it is asked whether every node has been asked.
+const BETWEEN_MEETINGS: Duration = Duration::from_millis(20);
 /// Keys per look: bounds memory and the time that one report holds the observer.
 const KEYS_AT_ONCE: usize = 2_000;
 /// A lock that went away is looked at for this much longer: busy locks come back between two passes of the scan.
@@ -57,6 +59,10 @@ pub(super) async fn watch(
         let going_on = tokio::select! {
             () = stop.cancelled() => false,
             _ = tick.tick() => watcher.round().await,
+            () = asked_every_node(&group), if !watcher.has_met_nodes => {
+                watcher.has_met_nodes = true;
+                watcher.round().await
+            }
             Some(key) = next_after(rested[0], &mut acted) => {
                 let going_on = watcher.look_at_acted(key, &mut acted).await;
                 rested[0] = Instant::now() + BETWEEN_ACTED;
@@ -98,6 +104,13 @@ async fn told_after(rested: Instant, group: &Group) {
     group.inbox().rung().await;
 }
 
+/// Waits until every node answered or was found to be out of reach.
+async fn asked_every_node(group: &Group) {
+    while group.nodes().iter().any(|node| node.since.is_none()) {
+        sleep(BETWEEN_MEETINGS).await;
+    }
+}
+
 /// How a node is and since when, as far as it changes what is shown of its locks: it may have been away between two rounds.
 type NodeFace = (NodeState, Option<Timestamp>, bool, FeedLevel);
 
@@ -118,7 +131,7 @@ pub(super) struct Watcher {
     known: BTreeSet<LockKey>,
     /// Locks that went away lately, and when to stop looking for them.
     lately: BTreeMap<LockKey, Instant>,
-    /// New names of which no node that was asked said anything: the next round asks again.
+    /// New names that went unanswered: the next round asks again.
     unanswered: BTreeSet<LockKey>,
     /// When a node last left a look unanswered.
     missed: BTreeMap<String, Timestamp>,
@@ -132,6 +145,8 @@ pub(super) struct Watcher {
     /// Where the slow round over everything stands.
     reconciled: Option<LockKey>,
     faces: Vec<NodeFace>,
+    /// Whether there was a round since every node has been asked: what they say first is shown at once.
+    has_met_nodes: bool,
     last_round: Option<(Timestamp, Instant)>,
 }
 
@@ -156,6 +171,7 @@ impl Watcher {
             resync: VecDeque::new(),
             reconciled: None,
             faces: Vec::new(),
+            has_met_nodes: false,
             last_round: None,
         }
     }
