@@ -60,7 +60,7 @@ async fn a_user_with_few_permissions_still_sees() {
         .remove(0)
         .seen
         .unwrap_err();
-    assert!(refused.contains("NOPERM"), "{refused}");
+    assert!(refused.reason().contains("NOPERM"), "{refused:?}");
 }
 
 #[tokio::test]
@@ -265,6 +265,7 @@ async fn a_dead_and_a_hanging_node_delay_nobody() {
             .seen
             .as_ref()
             .unwrap_err()
+            .reason()
             .starts_with("no answer within"),
         "{:?}",
         look.nodes[2].seen

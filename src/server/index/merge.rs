@@ -109,13 +109,13 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
                     });
                 }
             }
-            Err(reason) => {
+            Err(missed) => {
                 for place in places {
                     let Some(entry) = entries.get_mut(place) else {
                         continue;
                     };
                     let answer = Answer::Unreachable {
-                        reason: reason.clone(),
+                        reason: missed.reason().to_owned(),
                     };
                     entry.nodes.push(NodeAnswer {
                         node: node.node.clone(),

@@ -9,6 +9,7 @@ use super::memory::{Memory, Reading};
 use super::node::Node;
 use super::sighting::{Companion, Sighting, Ttl, Value};
 use super::trip::{Questions, is_about_a_slot, is_about_one_key};
+use super::trouble::Missed;
 use super::values::{self, Found};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
@@ -20,8 +21,8 @@ const CHUNK: usize = 500;
 /// So many keys are looked at within one command time limit; more take proportionally more.
 const KEYS_PER_LIMIT: usize = 5_000;
 
-/// Looks at `keys` the way that disturbs least: a sighting or nothing for each, or why the node did not answer.
-pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>, String> {
+/// Looks at `keys` the way that disturbs least: a sighting or nothing for each, or why the node did not tell.
+pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>, Missed> {
     let reading = node.read(limit_of(node, keys), |line| async move {
         let mut look = LookAtNode::new(Some(node), node.clock(), line);
         let seen = look.at_locks(keys).await?;
@@ -30,7 +31,7 @@ pub async fn look(node: &Node, keys: &[LockKey]) -> Result<Vec<Option<Sighting>>
             None => Ok(seen),
         }
     });
-    reading.await.map_err(|missed| missed.reason().to_owned())
+    reading.await
 }
 
 /// What a node of a cluster tells of one key.
@@ -47,7 +48,7 @@ pub async fn look_in_slots(
     node: &Node,
     keys: &[LockKey],
     is_asking: bool,
-) -> Result<Vec<Glance>, String> {
+) -> Result<Vec<Glance>, Missed> {
     let limit = limit_of(node, keys);
     let seen = node.observe_slots(limit, is_asking, |line| async move {
         let mut look = LookAtNode::new(Some(node), node.clock(), line);
@@ -58,7 +59,7 @@ pub async fn look_in_slots(
         }
         Ok(glances)
     });
-    seen.await.map_err(|missed| missed.reason().to_owned())
+    seen.await
 }
 
 fn limit_of(node: &Node, keys: &[LockKey]) -> Duration {

@@ -54,6 +54,7 @@ use restart::{Past, Rules};
 use seats::Members;
 pub use seats::Seats;
 use sighting::Sighting;
+use trouble::Missed;
 
 /// One group and its nodes, each with its own supervised connections.
 pub struct Group {
@@ -84,8 +85,8 @@ pub struct NodeLook {
     pub is_hazard: bool,
     /// The places of the keys that it was asked about; nothing where that is all of them.
     pub about: Option<Vec<usize>>,
-    /// A sighting or nothing per key, in the order asked; or why the node did not answer.
-    pub seen: Result<Vec<Option<Sighting>>, String>,
+    /// A sighting or nothing per key, in the order asked; or why the node did not tell.
+    pub seen: Result<Vec<Option<Sighting>>, Missed>,
 }
 
 impl NodeLook {

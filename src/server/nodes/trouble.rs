@@ -20,7 +20,7 @@ pub struct Trouble {
 }
 
 /// Why a call to a node came to nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Missed {
     /// The node was known to be unusable: nothing was sent.
     NotAsked {

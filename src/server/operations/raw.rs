@@ -16,7 +16,8 @@ impl Operations {
             node: node.node,
             shown: node
                 .seen
-                .map(|seen| seen.first().cloned().flatten().as_ref().map(raw::shown)),
+                .map(|seen| seen.first().cloned().flatten().as_ref().map(raw::shown))
+                .map_err(|missed| missed.reason().to_owned()),
         };
         Ok(look.nodes.into_iter().map(node).collect())
     }

@@ -10,14 +10,17 @@ use super::super::report::Report;
 use super::{KEYS_AT_ONCE, Watcher};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{Answer, LockKey, Mode, NodeState, NodeView, Timestamp, Verdict};
-use crate::server::nodes::Look;
+use crate::server::nodes::trouble::Missed;
+use crate::server::nodes::{Look, NodeLook};
 
 /// A lock caught in the middle of a change of owners is looked at once more after this time before it is called split or partial.
 const SETTLE: Duration = Duration::from_millis(60);
-/// So many names are asked about together that nobody said anything about when they were asked about with more.
+/// So many names are asked about together that went unanswered when they were asked about with more.
 const FEWER_AT_ONCE: usize = 500;
 /// So many of them wait for that, and about as many more as one look asks for.
 const MOST_UNANSWERED: usize = 200_000;
+/// A node that stopped answering this many milliseconds ago is gone: when it is back, its scan finds what it has.
+const EXPECTED_BACK_MS: i64 = 30_000;
 /// More names that are no locks are not kept in mind.
 const MOST_REJECTED: usize = 200_000;
 
@@ -112,7 +115,7 @@ impl Watcher {
             }
             if entry.told.is_some() {
                 self.rejected.remove(&entry.key);
-            } else if nodes_seen {
+            } else if nodes_seen && !self.unanswered.contains(&entry.key) {
                 self.passed_over.insert(entry.key.clone());
             }
         }
@@ -145,14 +148,17 @@ impl Watcher {
             .extend(missed.map(|node| (node.node.clone(), now)));
     }
 
-    /// Keeps the new names of which no node said anything. Neither a node nor the scan may tell of them again for a minute,
-    /// and of locks that are known everything is looked at once a node is back.
+    /// Keeps the new names of which no node said anything, or that may lie on a node that left them unanswered and that no
+    /// other node has. Neither a node nor the scan may tell of them again for a minute, and of locks that are known
+    /// everything is looked at once a node is back.
     fn note_unanswered(&mut self, look: &Look, keys: &[LockKey]) {
+        let may_be_elsewhere = self.may_answer_yet(look);
         let mut is_answered = vec![false; keys.len()];
-        for node in look.nodes.iter().filter(|node| node.seen.is_ok()) {
-            for place in node.places(keys.len()) {
+        for node in &look.nodes {
+            let Ok(seen) = &node.seen else { continue };
+            for (place, seen) in node.places(keys.len()).into_iter().zip(seen) {
                 if let Some(is_answered) = is_answered.get_mut(place) {
-                    *is_answered = true;
+                    *is_answered |= seen.is_some() || !may_be_elsewhere;
                 }
             }
         }
@@ -174,7 +180,27 @@ impl Watcher {
         self.unanswered.append(&mut silent);
     }
 
-    /// Asks again about names of which no node said anything, a few at a time: as many as before may be what kept it from
+    /// Whether a node that is asked about every key left this look unanswered and is expected to answer another one.
+    fn may_answer_yet(&self, look: &Look) -> bool {
+        let is_silent = |node: &NodeLook| {
+            let missed = node.seen.as_ref().err();
+            node.about.is_none()
+                && missed.is_some_and(|missed| !matches!(missed, Missed::Refused { .. }))
+        };
+        let silent: Vec<&NodeLook> = look.nodes.iter().filter(|node| is_silent(node)).collect();
+        if silent.is_empty() {
+            return false;
+        }
+        let now = self.index.now();
+        let is_expected = |node: &NodeView| {
+            let is_fresh = |since: Timestamp| now.millis_since(since) < EXPECTED_BACK_MS;
+            node.state == NodeState::Up || node.since.is_none_or(is_fresh)
+        };
+        let mut nodes = self.group.nodes().into_iter();
+        nodes.any(|node| silent.iter().any(|look| look.node == node.name) && is_expected(&node))
+    }
+
+    /// Asks again about names that went unanswered, a few at a time: as many as before may be what kept it from
     /// answering.
     pub(super) async fn look_at_unanswered_names(&mut self) -> bool {
         let is_up = |node: &NodeView| node.state == NodeState::Up;

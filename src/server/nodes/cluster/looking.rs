@@ -10,7 +10,7 @@ use super::super::NodeLook;
 use super::super::look::{self, Glance};
 use super::super::node::Node;
 use super::super::sighting::Sighting;
-use super::super::trouble::Trouble;
+use super::super::trouble::{Missed, Trouble};
 use super::{Cluster, Elsewhere};
 use crate::domain::LockKey;
 
@@ -21,7 +21,7 @@ const MOST_ROUNDS: usize = 4;
 struct Seen {
     node: String,
     is_hazard: bool,
-    shown: Result<Option<Sighting>, String>,
+    shown: Result<Option<Sighting>, Missed>,
 }
 
 impl Cluster {
@@ -66,8 +66,8 @@ impl Cluster {
                                         pending.push(elsewhere.of(n, &node));
                                     }
                                     Some(_) | None => {
-                                        let why = Trouble::of_slot(&error).reason;
-                                        seen[n] = Some(here(Err(why)));
+                                        let reason = Trouble::of_slot(&error).reason;
+                                        seen[n] = Some(here(Err(Missed::Refused { reason })));
                                     }
                                 },
                             }
@@ -111,7 +111,7 @@ fn by_node(pending: Vec<(usize, Arc<Node>, bool)>) -> Parts {
 
 /// One look per node and outcome, each about the keys that it told of.
 fn arrange(seen: Vec<Option<Seen>>) -> Vec<NodeLook> {
-    let mut looks: HashMap<(String, Option<String>), NodeLook> = HashMap::new();
+    let mut looks: HashMap<(String, Option<Missed>), NodeLook> = HashMap::new();
     for (n, seen) in seen.into_iter().enumerate() {
         let Some(seen) = seen else { continue };
         let why = seen.shown.as_ref().err().cloned();
