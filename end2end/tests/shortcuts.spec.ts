@@ -89,7 +89,10 @@ test('keys lead from page to page and never act while somebody types or a dialog
   await page.keyboard.type('?gn');
   await expect(page.locator('#search')).toHaveValue('?gn');
   await expect(page.getByRole('dialog')).toHaveCount(0);
+  // The address has followed before the next page is asked for.
+  await expect(page).toHaveURL(/q=/);
   await page.locator('#search').fill('');
+  await expect(page).toHaveURL(`${console.url}/`);
   await page.getByRole('main').focus();
 
   await page.keyboard.press('?');

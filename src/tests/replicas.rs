@@ -4,7 +4,7 @@ use lockkeeper::domain::{NodeState, NodeView};
 use lockkeeper::server::config::{GroupConfig, NodeConfig, RedisUrl};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::console::TestConsole;
 use crate::support::proxy::Proxy;
@@ -157,18 +157,27 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
         }
         locks.exec_async(&mut client).await.unwrap();
     };
-    let shown = async |verdict: &str| {
-        let path = format!("/api/v1/locks?verdict={verdict}");
-        person.get(&path).await.json()["total"] == LOCKS
+    let owners = async || {
+        let listed = person.get("/api/v1/locks?verdict=held&limit=1000").await;
+        let fingerprint = |lock: &Value| lock["owner"]["fingerprint"].to_string();
+        let listed = listed.json()["locks"].as_array().unwrap().clone();
+        listed.iter().map(fingerprint).collect::<Vec<_>>()
     };
     write("first").await;
-    eventually_is("all are held", async || shown("held").await).await;
+    let before = eventually("all are held", async || {
+        let owners = owners().await;
+        (owners.len() == LOCKS).then_some(owners)
+    })
+    .await;
     let since = node().await["since"].clone();
     // What is asked over the connections of now does not arrive, and the feed still tells.
     proxy.hold_back();
     write("second").await;
-    eventually_is("nobody knows", async || shown("unknown").await).await;
-    eventually_is("all are held again", async || shown("held").await).await;
+    eventually_is("all are held by another owner", async || {
+        let owners = owners().await;
+        owners.len() == LOCKS && !owners.contains(&before[0])
+    })
+    .await;
     assert_eq!(node().await["since"], since, "the node was up all the time");
 }
 
