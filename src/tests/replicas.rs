@@ -6,7 +6,7 @@ use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::{Value, json};
 
-use crate::support::console::TestConsole;
+use crate::support::console::{Person, TestConsole};
 use crate::support::proxy::Proxy;
 use crate::support::redis_nodes::{RedisNode, TestGroup};
 use crate::support::{eventually, eventually_is};
@@ -37,6 +37,19 @@ async fn replica_of(primary: &RedisNode) -> RedisNode {
     })
     .await;
     replica
+}
+
+/// What the API says of the only node.
+async fn node(person: &Person) -> Value {
+    person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
+}
+
+async fn the_replica_tells(person: &Person) {
+    eventually_is("the replica tells", async || {
+        let node = node(person).await;
+        node["feed"] == "tracking" && node["read_from"].is_string()
+    })
+    .await;
 }
 
 /// How often a server did this: what a user may do is found out by asking for a script that is not there.
@@ -100,15 +113,10 @@ async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
     let mut replica = replica_of(&primary).await;
     let console = TestConsole::start(vec![reading_from(&primary, replica.url())]).await;
     let person = console.person();
-    let node = async || person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone();
-    eventually_is("the replica tells", async || {
-        let node = node().await;
-        node["feed"] == "tracking" && node["read_from"].is_string()
-    })
-    .await;
+    the_replica_tells(&person).await;
     replica.kill().await;
     eventually_is("the node itself is read, and tells", async || {
-        let node = node().await;
+        let node = node(&person).await;
         let says = node["read_from"].as_str().unwrap_or_default().to_owned();
         says.contains("the node itself is") && node["feed"] == "tracking" && node["state"] == "up"
     })
@@ -125,7 +133,7 @@ async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
     replica.restart().await;
     let address = format!("127.0.0.1:{}", replica.port());
     eventually("the replica is read again", async || {
-        (node().await["read_from"] == address).then_some(())
+        (node(&person).await["read_from"] == address).then_some(())
     })
     .await;
     let () = client.del("lock:seen").await.unwrap();
@@ -143,12 +151,7 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
     let proxy = Proxy::before(replica.port()).await;
     let console = TestConsole::start(vec![reading_from(&primary, proxy.url())]).await;
     let person = console.person();
-    let node = async || person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone();
-    eventually_is("the replica tells", async || {
-        let node = node().await;
-        node["feed"] == "tracking" && node["read_from"].is_string()
-    })
-    .await;
+    the_replica_tells(&person).await;
     let mut client = primary.client().await;
     let mut write = async |owner: &str| {
         let mut locks = redis::pipe();
@@ -169,7 +172,7 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
         (owners.len() == LOCKS).then_some(owners)
     })
     .await;
-    let since = node().await["since"].clone();
+    let since = node(&person).await["since"].clone();
     // What is asked over the connections of now does not arrive, and the feed still tells.
     proxy.hold_back();
     write("second").await;
@@ -178,7 +181,11 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
         owners.len() == LOCKS && !owners.contains(&before[0])
     })
     .await;
-    assert_eq!(node().await["since"], since, "the node was up all the time");
+    assert_eq!(
+        node(&person).await["since"],
+        since,
+        "the node was up all the time"
+    );
 }
 
 #[tokio::test]
