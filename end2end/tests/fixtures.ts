@@ -143,6 +143,23 @@ export class Lab {
     return console;
   }
 
+  /** The demo: a console, six servers, and clients on them that change something all the time. */
+  async demo(): Promise<string> {
+    const demo = spawn(binary, ['demo', '--listen', '127.0.0.1:0', '--log', 'warn'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.ends.push(() => end(demo, 'SIGTERM'));
+    const url = await new Promise<string>((ready, failed) => {
+      let said = '';
+      demo.once('exit', (status) => failed(new Error(`lockkeeper demo ended with status ${status}`)));
+      demo.stdout!.on('data', (text: Buffer) => {
+        said += text;
+        const at = /Lockkeeper is at (\S+)/.exec(said);
+        if (at) ready(at[1]);
+      });
+    });
+    await expect.poll(() => fetch(`${url}/readyz`).then((answer) => answer.status)).toBe(200);
+    return url;
+  }
+
   async end() {
     await Promise.all(this.ends.map((end) => end()));
     await rm(this.folder, { recursive: true, force: true });

@@ -44,6 +44,7 @@ use leptos::leptos_dom::helpers::{
     TimeoutHandle, request_animation_frame, set_timeout_with_handle,
 };
 use leptos::prelude::*;
+use leptos::tachys::reactive_graph::OwnedView;
 use leptos::task::spawn_local_scoped_with_cancellation;
 use wasm_bindgen::JsCast;
 
@@ -93,7 +94,9 @@ pub fn later(ask: impl Fn() -> Part + 'static) -> AnyView {
             drop(slow);
             match told {
                 Ok(view) => {
-                    drawn.set_value(Some(view));
+                    // The part was made by this effect, and what it provides to what is in it (`provide_context`) is found from here
+                    // only. Drawn elsewhere, a row would find what the table before it provided, which is gone.
+                    drawn.set_value(Some(OwnedView::new(view)));
                     stand.set(Stand::There);
                     request_animation_frame(focus);
                 }
