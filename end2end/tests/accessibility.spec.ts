@@ -5,7 +5,8 @@ import { expect, lockPath, open, take, test } from './fixtures';
 
 const PAGES = ['/', '/owners', '/nodes', '/waits', '/mine', '/audit', '/help', '/nowhere'];
 
-test('a page has the same outline everywhere, and one main heading', async ({ page, lab }) => {
+test('a page has the same outline everywhere, and one main heading', async ({ page, lab, complaints }) => {
+  complaints.expect(/status of 404/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   for (const path of PAGES) {
@@ -110,7 +111,8 @@ test('the chosen theme is there before the first paint and is remembered', async
 test.describe('zoomed to 200 %', () => {
   test.use({ viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 });
 
-  test('every page still fits, and a lock can be released', async ({ page, lab }) => {
+  test('every page still fits, and a lock can be released', async ({ page, lab, complaints }) => {
+    complaints.expect(/status of 404/);
     const { console, nodes } = await everyState(lab);
     for (const path of [...PAGES, lockPath('orders', 'lock:split')]) {
       await open(page, console, path);

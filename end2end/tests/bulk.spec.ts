@@ -8,7 +8,8 @@ const keys = ['lock:a', 'lock:b', 'lock:c', 'lock:d', 'lock:e'];
 /** The box of one lock. */
 const box = (name: string) => ({ name: `Select ${name}`, exact: true });
 
-test('what would happen is shown first, a changed owner is left alone, and the report says so', async ({ page, lab }) => {
+test('what would happen is shown first, a changed owner is left alone, and the report says so', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('force_release', 500);
   const nodes = await lab.nodes(3);
   const console = await lab.console({ name: 'orders', nodes, environment: 'production' });
   for (const key of keys) await take(nodes, key, `${key}-`.repeat(6), 600_000);
@@ -131,7 +132,8 @@ test('all of a list that is longer than what is shown can be selected, up to wha
   await expect(bar.getByRole('button', { name: 'Release…' })).not.toHaveAttribute('aria-disabled', 'true');
 });
 
-test('what was selected and typed is still there after a new sign-in', async ({ page, lab }) => {
+test('what was selected and typed is still there after a new sign-in', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('force_release', 401);
   const nodes = await lab.nodes(1);
   const password = 'correct horse battery';
   const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes });

@@ -31,7 +31,8 @@ async function dialogOf(page: Page, console: Console, name: string | Buffer) {
   return page.getByRole('dialog');
 }
 
-test('who is signed out in the middle of a release finds reason and confirmation again', async ({ page, lab }) => {
+test('who is signed out in the middle of a release finds reason and confirmation again', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('\\w+', 401);
   const nodes = await lab.nodes(1);
   const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes, environment: 'production' });
   await take(nodes, key, 'x'.repeat(32), 600_000);
@@ -109,7 +110,8 @@ test('of two tabs that release the same lock the second one says that it was rel
   await expect(mine.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
 });
 
-test('a form to acquire is filled again after a new sign-in', async ({ page, lab }) => {
+test('a form to acquire is filled again after a new sign-in', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('acquire', 401);
   const nodes = await lab.nodes(1);
   const console = await lab.consoleFor([{ name: 'otto', password, role: 'operator' }], { name: 'orders', nodes });
   await page.goto(`${console.url}/mine`);
@@ -234,7 +236,8 @@ test('in a very low window all of a dialog scrolls, and all of it can be reached
   });
 });
 
-test('what went wrong is in sight wherever a dialog is scrolled to', async ({ page, lab }) => {
+test('what went wrong is in sight wherever a dialog is scrolled to', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('force_release', 500);
   await page.setViewportSize({ width: 720, height: 450 });
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'orders', nodes });

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type Page, test as base, expect } from '@playwright/test';
+import { type BrowserContext, type Page, test as base, expect } from '@playwright/test';
 import Redis from 'ioredis';
 
 const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../../target');
@@ -166,21 +166,70 @@ export class Lab {
   }
 }
 
-export const test = base.extend<{ lab: Lab }>({
-  // Whatever is clicked in a story, nothing on the page may break the rules that the page itself was sent with.
-  page: async ({ page }, use) => {
-    const broken: string[] = [];
-    page.on('console', (message) => {
-      if (message.text().includes('Content Security Policy')) broken.push(message.text());
+/** What the browsers of a story complain about: whatever their console shows as an error, a request that failed included. */
+export class Complaints {
+  private readonly heard: string[] = [];
+  private readonly expected: RegExp[] = [];
+  private isOver = false;
+
+  /** Errors that belong to the story: it stops the console, asks for what is not there, or has a request answered with an error. */
+  expect(...patterns: RegExp[]) {
+    this.expected.push(...patterns);
+  }
+
+  /** The same of a function of the server that answers with such an error. */
+  expectRefusal(name: string, status: number) {
+    this.expect(new RegExp(`status of ${status} .*/_fn/${name}\\d+\\)$`));
+  }
+
+  /** Listens to every page of a browser's context. */
+  listen(context: BrowserContext) {
+    context.on('console', (message) => {
+      if (message.type() === 'error') this.note(`${message.text()} (${message.location().url})`);
     });
-    await use(page);
-    expect(broken).toEqual([]);
-  },
-  lab: async ({}, use) => {
+    context.on('weberror', (error) => this.note(String(error.error())));
+  }
+
+  /** The story is over: what a page still asks for finds no console. */
+  end() {
+    this.isOver = true;
+  }
+
+  private note(complaint: string) {
+    if (!this.isOver) this.heard.push(complaint);
+  }
+
+  /** Those that nobody expected. */
+  get unexpected() {
+    return this.heard.filter((complaint) => !this.expected.some((pattern) => pattern.test(complaint)));
+  }
+}
+
+export const test = base.extend<{ lab: Lab; complaints: Complaints }>({
+  // Whatever is clicked in a story, the console of the browser stays empty.
+  complaints: [
+    async ({ browser, context }, use) => {
+      const complaints = new Complaints();
+      complaints.listen(context);
+      // Contexts that a story makes by itself are listened to as well.
+      const newContext = browser.newContext.bind(browser);
+      browser.newContext = async (options) => {
+        const context = await newContext(options);
+        complaints.listen(context);
+        return context;
+      };
+      await use(complaints);
+      browser.newContext = newContext;
+      expect(complaints.unexpected, "the browser's console shows no error").toEqual([]);
+    },
+    { auto: true },
+  ],
+  lab: async ({ complaints }, use) => {
     const lab = new Lab(await mkdtemp(join(tmpdir(), 'lockkeeper-story-')));
     try {
       await use(lab);
     } finally {
+      complaints.end();
       await lab.end();
     }
   },

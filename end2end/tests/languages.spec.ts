@@ -1,7 +1,8 @@
 // A person reads the console in their language: the browser's, or the one that they choose.
 import { expect, open, take, test } from './fixtures';
 
-test('the language is chosen in the settings, keeps the page, and is remembered', async ({ page, lab }) => {
+test('the language is chosen in the settings, keeps the page, and is remembered', async ({ page, lab, complaints }) => {
+  complaints.expect(/status of 404/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await take(nodes, 'lock:a', 'token', 600_000);

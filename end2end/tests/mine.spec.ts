@@ -6,7 +6,8 @@ function done(node: string, what: string) {
   return new RegExp(`${node}\\s*(${what}|had not answered yet)`);
 }
 
-test('a lock is acquired, extended and released', async ({ page, lab }) => {
+test('a lock is acquired, extended and released', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('acquire', 500);
   const nodes = await lab.nodes(3);
   const console = await lab.console({ name: 'orders', nodes });
   await open(page, console, '/mine');
@@ -46,7 +47,8 @@ test('a lock is acquired, extended and released', async ({ page, lab }) => {
   for (const node of nodes) await expect.poll(() => node.redis.exists('lock:test')).toBe(0);
 });
 
-test('a lock is kept, lost behind its back, and said to be lost', async ({ page, lab }) => {
+test('a lock is kept, lost behind its back, and said to be lost', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('release_mine', 500);
   const nodes = await lab.nodes(3);
   const console = await lab.console({ name: 'orders', nodes });
   await open(page, console, '/mine');
@@ -132,7 +134,8 @@ test('the token goes to the clipboard once and never to the page', async ({ page
   await expect(copy).toHaveAttribute('title', /handed out once/);
 });
 
-test('a lock that somebody holds is refused with owner and lease', async ({ page, lab }) => {
+test('a lock that somebody holds is refused with owner and lease', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('acquire', 500);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await take(nodes, 'lock:test', 'somebody-else', 60_000);

@@ -36,7 +36,8 @@ for (const [what, key, shown] of odd) {
   });
 }
 
-test('the empty name has a page', async ({ page, lab }) => {
+test('the empty name has a page', async ({ page, lab, complaints }) => {
+  complaints.expect(/status of 404 .*\/locks\/\)$/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes, keys: ['*'], environment: 'production' });
   await take(nodes, '', 'token', 120_000);
@@ -67,7 +68,8 @@ test('a very long name is shortened and whole at once', async ({ page, lab }) =>
   await expect(page.getByText(/^Held by/)).toBeVisible();
 });
 
-test('an address that names no lock is explained', async ({ page, lab }) => {
+test('an address that names no lock is explained', async ({ page, lab, complaints }) => {
+  complaints.expect(/status of 404/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await open(page, console, '/groups/jobs/locks/lock%3Anobody');

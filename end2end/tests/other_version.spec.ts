@@ -30,7 +30,9 @@ async function upgradable(console: Console) {
   return { url, said, end };
 }
 
-test('a page of an older version offers to be loaded again, and loses nothing that is typed', async ({ page, lab }) => {
+test('a page of an older version offers to be loaded again, and loses nothing that is typed', async ({ page, lab, complaints }) => {
+  // The proxy ends while the page is open.
+  complaints.expect(/net::ERR_/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await take(nodes, 'lock:a', 'token', 600_000);
@@ -64,7 +66,8 @@ test('a page is given the files of its own build and of no other', async ({ lab 
   expect(await status(own.replace(/build\/\w+/, 'build/000000000000'))).toBe(404);
 });
 
-test('a page whose program cannot start says so, and can be read', async ({ page, lab }) => {
+test('a page whose program cannot start says so, and can be read', async ({ page, lab, complaints }) => {
+  complaints.expect(/net::ERR_FAILED/, /Failed to fetch/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await take(nodes, 'lock:a', 'token', 600_000);

@@ -24,7 +24,11 @@ function hasLetters(fonts: Record<string, string>) {
   }
 }
 
-test.beforeEach(() => hasLetters(FONTS));
+test.beforeEach(({ complaints }) => {
+  hasLetters(FONTS);
+  // A page that was stopped has lost its icon.
+  complaints.expect(/favicon\.ico/);
+});
 
 /** Everything drawn that follows the time. */
 const FOLLOWS_TIME = ['svg[viewBox="0 0 100 6"]', 'svg[viewBox="0 0 40 12"]', 'meter', 'progress'];
@@ -86,7 +90,8 @@ async function isAsPictured(page: Page, name: string, sizes = BOTH, hidden = [..
 
 test.use({ reducedMotion: 'reduce', viewport: { width: 1440, height: 780 }, bypassCSP: true });
 
-test('pages and dialogs look as they did', async ({ page, lab }) => {
+test('pages and dialogs look as they did', async ({ page, lab, complaints }) => {
+  complaints.expect(/status of 404/);
   test.setTimeout(600_000);
   const { console, guarded, nodes } = await everyState(lab);
   // A thread that has one lock and stands in the line for another.

@@ -61,7 +61,8 @@ test('a new owner under the open dialog is named and not touched', async ({ page
   for (const node of nodes) expect(await node.redis.get(key)).toBe('b'.repeat(32));
 });
 
-test('an owner that changes too late to be seen is refused by the nodes and explained', async ({ page, lab }) => {
+test('an owner that changes too late to be seen is refused by the nodes and explained', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('force_release', 500);
   const nodes = await production(lab, page, 60_000);
   await complete(page);
   // The page hears nothing any more, as with a slow network.

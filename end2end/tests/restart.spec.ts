@@ -1,7 +1,8 @@
 // The console is restarted under an open page.
 import { expect, isLive, open, row, take, test } from './fixtures';
 
-test('the page says that it is stale, and works again after a restart', async ({ page, lab }) => {
+test('the page says that it is stale, and works again after a restart', async ({ page, lab, complaints }) => {
+  complaints.expect(/net::ERR_/);
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'jobs', nodes });
   await take(nodes, 'lock:before', 'token', 120_000);

@@ -10,7 +10,8 @@ async function signIn(page: Page, name: string, typed = password) {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('whoever signs in sees what they wanted to, may do what their role may, and is out after the sign-out', async ({ page, lab, context }) => {
+test('whoever signs in sees what they wanted to, may do what their role may, and is out after the sign-out', async ({ page, lab, context, complaints }) => {
+  complaints.expect(/status of 401/);
   const [orders, jobs] = await lab.nodes(2);
   const console = await lab.consoleFor(
     [

@@ -12,7 +12,9 @@ async function atProvider(page: Page, name: string) {
   await page.getByRole('button', { name: 'Continue' }).click();
 }
 
-test('whoever signs in with the provider is where they wanted to be, and may sign out there, too', async ({ page, lab }) => {
+test('whoever signs in with the provider is where they wanted to be, and may sign out there, too', async ({ page, lab, complaints }) => {
+  // The provider's own pages: its letters and its icon.
+  complaints.expect(/fonts\.googleapis\.com/, /favicon\.ico/);
   test.slow(); // every step is a page that is loaded whole
   const nodes = await lab.nodes(1);
   const console = await lab.consoleWithProvider(grants, [vera], { name: 'jobs', nodes });
@@ -43,7 +45,9 @@ test('whoever signs in with the provider is where they wanted to be, and may sig
   await expect(page.getByRole('alert')).toHaveText(/no role in this console is given to you/);
 });
 
-test('signing in with the provider works without any script', async ({ browser, lab }) => {
+test('signing in with the provider works without any script', async ({ browser, lab, complaints }) => {
+  // The provider's own pages: its letters and its icon.
+  complaints.expect(/fonts\.googleapis\.com/, /favicon\.ico/);
   const nodes = await lab.nodes(1);
   const console = await lab.consoleWithProvider(grants, [], { name: 'jobs', nodes });
   await take(nodes, 'lock:report', 'token', 600_000);
