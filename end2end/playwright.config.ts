@@ -43,7 +43,7 @@ export default defineConfig({
       ? // figures, not tests: `make measure-ui`
         [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
       : LOCKKEEPER_RELEASE
-        ? // the executable that is shipped, whose pages come in parts: `make test-release`
-          [{ name: 'release', testMatch: /end2end\/(release\/\w+\.ts|tests\/(bulk|dialogs|every_page|languages|other_version|search|shortcuts|watch_a_lock)\.spec\.ts)$/ }]
+        ? // the executable that is shipped: `make test-release`
+          [{ name: 'release', testDir: 'tests', testMatch: /(bulk|bundles|demo|dialogs|every_page|languages|other_version|parts|search|shortcuts|watch_a_lock)\.spec\.ts$/ }]
         : [{ name: 'stories', testDir: 'tests' }],
 });

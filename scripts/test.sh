@@ -40,8 +40,8 @@ check() { step "$@" || count 0 1; }
 lint() {
     check "formatting" cargo fmt --check
     check "clippy, server half" cargo clippy --features "$features" --all-targets -- -D warnings
-    # in cargo-leptos' folder for the browser half, which has built the same macros
-    check "clippy, browser half" cargo clippy --features hydrate --lib \
+    # as it is shipped, and in cargo-leptos' folder for the browser half, which has built the same macros
+    check "clippy, browser half" cargo clippy --features hydrate --lib --profile wasm-release \
         --target wasm32-unknown-unknown --target-dir "$target/front" -- -D warnings
     # not its advisories: whether one is known is a matter of the day, not of the change
     check "dependencies: licences, bans, sources" "$cargo_deny/bin/cargo-deny" --all-features check licenses bans sources
@@ -146,10 +146,19 @@ scripts/setup.sh "$goal"
 # setup may have changed what env.sh finds
 . scripts/env.sh
 
+# The stories run on the program of the pages that is shipped: optimised, lightened, cut into parts and compressed. To the Rust tests
+# any program will do.
+browser_half() {
+    case " $* " in
+        *' end2end '*) PATH="$repo/scripts/lighten:$PATH" cargo-leptos build --frontend-only --release --split -P ;;
+        *) cargo-leptos build --frontend-only ;;
+    esac
+}
+
 # The executable comes from `cargo test`, which the Rust tests start and the browser tests too: cargo-leptos would
 # build it, and much below it, once more without the features that only tests ask for.
 if [ "$goal" = test ]; then
-    check "building the browser half" cargo-leptos build --frontend-only
+    check "building the browser half" browser_half "$@"
     check "building the server half" cargo test --features "$features" --no-run
 fi
 for part in "$@"; do "$part"; done

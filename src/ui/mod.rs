@@ -21,6 +21,7 @@ pub mod waits_query;
 pub mod wire;
 pub mod words;
 
+use leptos::WasmSplitManifest;
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, Title, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
@@ -37,6 +38,7 @@ use self::shortcuts::Shortcuts;
 /// The document that the server sends; `files` is where those of this build are found.
 pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
     let language = words::language();
+    let is_cut = use_context::<WasmSplitManifest>().is_some();
     view! {
         <!DOCTYPE html>
         <html lang=language.tag()>
@@ -47,8 +49,8 @@ pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
                 <script src="/theme.js"></script>
                 <link rel="icon" type="image/svg+xml" href="/favicon.svg" />
                 <link rel="stylesheet" href=format!("{files}/pkg/lockkeeper.css") />
-                // What loads the later parts: the program of a release build does not start without it.
-                {(!cfg!(debug_assertions)).then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", later::LOADER) /> })}
+                // What loads the later parts: a program that was cut into parts does not start without it.
+                {is_cut.then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", later::LOADER) /> })}
                 <AutoReload options=options.clone() />
                 <HydrationScripts options root=files />
                 <MetaTags />

@@ -1,8 +1,11 @@
 // Parts of the pages' program are fetched when they are first needed: what is told while that takes long or fails, and that no page ever
-// gets a part of another build. Only a release build is cut into parts: `make test-release`.
-import { expect, isLive, open, test } from '../tests/fixtures';
+// gets a part of another build.
+import { expect, isLive, open, test } from './fixtures';
 
 const PARTS = /\/(split|chunk)_\w+\.wasm$/;
+
+/** What the browser and the program that loads parts say about one that does not come. */
+const NO_PART = [/net::ERR_FAILED \(.*\.wasm\)/, /Failed to fetch/];
 
 test('the first page is awake without any part that is fetched later', async ({ page, lab }) => {
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
@@ -17,7 +20,8 @@ test('the first page is awake without any part that is fetched later', async ({ 
   expect(fetched).not.toEqual([]);
 });
 
-test('a dialog that cannot be fetched says so, and is there at the next try', async ({ page, lab }) => {
+test('a dialog that cannot be fetched says so, and is there at the next try', async ({ page, lab, complaints }) => {
+  complaints.expect(...NO_PART);
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
   let isOut = true;
   await page.route(PARTS, (route) => (isOut ? route.abort() : route.continue()));
@@ -51,7 +55,8 @@ test('a page that takes long to fetch says so beside the one before, and then co
   await isLive(page);
 });
 
-test('a page that cannot be fetched says so, and comes when it is loaded again', async ({ page, lab }) => {
+test('a page that cannot be fetched says so, and comes when it is loaded again', async ({ page, lab, complaints }) => {
+  complaints.expect(...NO_PART);
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
   await page.route(PARTS, (route) => route.abort());
   await open(page, console);
@@ -70,7 +75,8 @@ test('a page that cannot be fetched says so, and comes when it is loaded again',
   await isLive(page);
 });
 
-test('a page whose own part cannot be fetched as it wakes up can still be read', async ({ page, lab }) => {
+test('a page whose own part cannot be fetched as it wakes up can still be read', async ({ page, lab, complaints }) => {
+  complaints.expect(...NO_PART);
   const console = await lab.console({ name: 'jobs', nodes: await lab.nodes(1) });
   await page.route(PARTS, (route) => route.abort());
   await page.goto(`${console.url}/owners`);
