@@ -44,6 +44,6 @@ export default defineConfig({
         [{ name: 'measure', testDir: 'measure', testMatch: '*.ts', use: { trace: 'off', screenshot: 'off' } }]
       : LOCKKEEPER_RELEASE
         ? // the executable that is shipped: `make test-release`
-          [{ name: 'release', testDir: 'tests', testMatch: /(bulk|bundles|demo|dialogs|every_page|languages|other_version|parts|search|shortcuts|watch_a_lock)\.spec\.ts$/ }]
-        : [{ name: 'stories', testDir: 'tests' }],
+          [{ name: 'release', testDir: 'tests', testMatch: /(bulk|bundles|demo|dialogs|every_page|languages|no_kit|other_version|parts|search|shortcuts|watch_a_lock)\.spec\.ts$/ }]
+        : [{ name: 'stories', testDir: 'tests', testIgnore: 'no_kit.spec.ts' }],
 });

@@ -35,7 +35,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use leptos::WasmSplitManifest;
@@ -56,7 +56,7 @@ use tower_http::csrf::CsrfLayer;
 use crate::domain::Language;
 use crate::otel;
 use crate::ui::later::LOADER;
-use crate::ui::{App, shell};
+use crate::ui::{App, paths, shell};
 use access::Access;
 use api::limits::Limits;
 use audit::Audit;
@@ -193,11 +193,13 @@ pub async fn serve(
     Ok(())
 }
 
+/// Whether there is a page of the kit: while the console is worked on, not where it is shipped.
+const HAS_KIT: bool = cfg!(debug_assertions);
+
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
 static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {
     let mut pages = generate_route_list(App);
-    // What is not there is answered as such.
-    pages.retain(|page| cfg!(debug_assertions) || page.path() != "/kit");
+    pages.retain(|page| HAS_KIT || page.path() != paths::KIT);
     pages
 });
 
@@ -268,6 +270,10 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
     {
         return file;
     }
+    // The console's own page would wake up as the page of the kit, which its program has.
+    if !HAS_KIT && request.uri().path().trim_end_matches('/') == paths::KIT {
+        return (StatusCode::NOT_FOUND, "There is no such page.\n").into_response();
+    }
     let options = state.leptos.clone();
     let context = state.clone();
     let render = leptos_axum::render_app_to_stream_with_context(
@@ -281,7 +287,7 @@ async fn file_or_page(State(state): State<AppState>, request: Request) -> Respon
     let mut page = render(Request::from_parts(parts, Body::empty()))
         .await
         .into_response();
-    *page.status_mut() = axum::http::StatusCode::NOT_FOUND;
+    *page.status_mut() = StatusCode::NOT_FOUND;
     page
 }
 

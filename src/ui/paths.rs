@@ -27,6 +27,9 @@ pub const HELP: &str = "/help";
 /// What programs can ask.
 pub const API_DOCS: &str = "/api/docs";
 
+/// The parts that know nothing about locks, in all their states; a server that is shipped has no such page.
+pub const KIT: &str = "/kit";
+
 /// Where people sign in; forms are sent there.
 pub const SIGN_IN: &str = "/sign-in";
 /// Where people are sent to the provider that they sign in with.

@@ -61,7 +61,7 @@ fetched! {
     /// What the words mean.
     Help: help, fetch_help in lists, HelpPage;
     /// Every part that knows nothing about locks.
-    Kit: kit, fetch_kit in lists, KitPage;
+    Kit: kit, fetch_kit in kit, KitPage;
     /// Where people sign in.
     SignIn: sign_in, fetch_sign_in in lists, SignInPage;
 }
@@ -93,7 +93,7 @@ pub async fn fetch_page(path: &str, search: &str) -> Result<(), NotFetched> {
         paths::AUDIT => fetch_audit().await,
         paths::HELP => fetch_help().await,
         paths::SIGN_IN => fetch_sign_in().await,
-        "/kit" => fetch_kit().await,
+        paths::KIT => fetch_kit().await,
         path if path.starts_with("/groups/") => fetch_lock().await,
         "" if Query::parse(search).by.is_some() => fetch_bundles().await,
         // The table of locks, and what stands where no page is.

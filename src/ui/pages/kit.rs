@@ -1,6 +1,7 @@
 //! `/kit`: every part of the kit in every state, for the eyes of who builds it.
 //!
-//! Only in builds with debug assertions: the executable that is shipped knows no such page, and nothing leads here.
+//! Nothing leads here, and the server that is shipped answers that there is no such page. The program of the pages has it as a part of
+//! its own, which nobody fetches then: the program that is tested is the one that is shipped.
 
 mod charts;
 
@@ -9,7 +10,6 @@ use leptos_meta::Title;
 
 use charts::Charts;
 
-use super::not_found::NotFoundPage;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::verdict_diagram::VerdictDiagram;
 use crate::ui::kit::field::CONTROL;
@@ -48,18 +48,9 @@ const COLOURS: [&str; 12] = [
     "bg-unsure-soft",
 ];
 
-/// The page of the kit, where there is one.
+/// The page of the kit.
 #[component]
 pub fn KitPage() -> impl IntoView {
-    if cfg!(debug_assertions) {
-        view! { <Kit /> }.into_any()
-    } else {
-        view! { <NotFoundPage /> }.into_any()
-    }
-}
-
-#[component]
-fn Kit() -> impl IntoView {
     view! {
         <Title text="Kit · Lockkeeper" />
         <div class="flex flex-col gap-8">
