@@ -105,6 +105,17 @@ async fn a_node_that_keeps_every_write_only_since_its_restart_has_forgotten_what
     assert_eq!(end, End::NoQuorum);
 }
 
+#[tokio::test]
+async fn a_node_that_keeps_no_write_while_it_rewrites_its_file_is_not_one_that_keeps_every_write() {
+    let relaxed = [&PERSISTENT[..], &["--no-appendfsync-on-rewrite", "yes"]].concat();
+    let mut nodes = RedisNodes::start_with(3, &relaxed).await;
+    let group = nodes.group().await;
+    group.node_is(0, |view| view.run_id.is_some()).await;
+    nodes.0[0].restart().await;
+    let view = group.node_is(0, |view| view.restarted_at.is_some()).await;
+    assert!(!view.votes && view.hazard_until.is_some(), "{view:?}");
+}
+
 /// Seconds since a server was started, as it says.
 async fn uptime(node: &RedisNode) -> u64 {
     let info: String = redis::cmd("INFO")

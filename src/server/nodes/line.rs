@@ -152,7 +152,7 @@ impl Line {
             questions
                 .cmd("CONFIG")
                 .arg("GET")
-                .arg("append*")
+                .arg("*append*")
                 .cmd("INFO")
                 .arg("server")
                 .cmd("INFO")
@@ -265,7 +265,10 @@ fn keeps_every_write(answer: RedisResult<Value>) -> bool {
         .and_then(|settings| redis::from_redis_value(settings).ok());
     settings.is_some_and(|settings| {
         let is = |name: &str, value: &str| settings.get(name).is_some_and(|set| set == value);
-        is("appendonly", "yes") && is("appendfsync", "always")
+        // While it writes its file anew it would put nothing on its disk with the last of these.
+        is("appendonly", "yes")
+            && is("appendfsync", "always")
+            && is("no-appendfsync-on-rewrite", "no")
     })
 }
 
