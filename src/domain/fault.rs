@@ -157,6 +157,9 @@ pub enum Fault {
         /// Why not.
         detail: String,
     },
+    /// Whoever waits for a lock does not wait any longer: the console is told to stop.
+    #[error("the console is stopping: the wait for the lock was ended")]
+    Stopping,
     /// More at once than this console takes on.
     #[error("{detail}")]
     #[serde(rename = "too-many-requests")]
@@ -203,6 +206,7 @@ impl Fault {
             Self::WrongType { .. } => "wrong-type",
             Self::AuditUnavailable { .. } => "audit-unavailable",
             Self::StateUnavailable { .. } => "state-unavailable",
+            Self::Stopping => "stopping",
             Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
             Self::Internal { .. } => "internal",
@@ -230,7 +234,7 @@ impl Fault {
             Self::Unreachable { .. } => "Bring the nodes back, then ask again.",
             Self::Held { .. } => "Try again after `retry_after_ms`.",
             Self::NoQuorum { .. } => {
-                "Bring the nodes back, then try again; what was taken was released where possible."
+                "Bring the nodes back, then try again; what was taken was released where possible. A node that may have lost locks takes new ones again at the time that it names, or once an operator vouches for it."
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
@@ -244,6 +248,7 @@ impl Fault {
             Self::StateUnavailable { .. } => {
                 "Bring the Redis of `[state]` back, then try again; nothing was changed."
             }
+            Self::Stopping => "Try again once it has started; nothing was acquired.",
             Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",
             Self::Unanswered { .. } => "Check that the console runs and that you can reach it.",
             Self::Internal { .. } => "Look into the server's log.",

@@ -116,7 +116,8 @@ pub struct NodeView {
     pub read_from: Option<String>,
     /// Until when its answers are a restart hazard: it may have forgotten locks whose owners rely on it, the longest of which
     /// is over then. It was seen to restart without having kept every write, or it started long after a majority of its group
-    /// could have. Null otherwise, and once that was long enough ago.
+    /// could have, or it is new in its Redlock group. Null otherwise, once that was long enough ago, and once an operator has
+    /// vouched for it.
     pub hazard_until: Option<Timestamp>,
     /// Whether it takes part in acquiring new locks; not during a restart hazard, unless the configuration says otherwise.
     pub votes: bool,

@@ -334,6 +334,7 @@ impl TryFrom<FaultShape> for Fault {
             },
             "audit-unavailable" => Self::AuditUnavailable { detail },
             "state-unavailable" => Self::StateUnavailable { detail },
+            "stopping" => Self::Stopping,
             "wrong-type" => Self::WrongType {
                 detail,
                 nodes: nodes(shape.nodes)?,

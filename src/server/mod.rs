@@ -20,6 +20,7 @@ pub mod locking;
 pub mod nodes;
 pub mod operations;
 mod reload;
+pub mod restarts;
 pub mod shared;
 pub mod state;
 pub mod telemetry;
@@ -66,7 +67,8 @@ use elsewhere::Suspect;
 use index::Index;
 use operations::Operations;
 use operations::idempotency::Repeats;
-use reload::Running;
+use reload::{How, Running};
+use restarts::RestartFile;
 use shared::Shared;
 use state::{AppState, Handles};
 use threads::{ActsThread, Door};
@@ -87,6 +89,7 @@ pub async fn serve(
         audit,
         groups,
         state: shared,
+        restarts,
         access,
         webhooks,
         later,
@@ -103,12 +106,21 @@ pub async fn serve(
     let access = Access::new(&access, shared.as_ref(), clock.clone(), audit.clone());
     let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
+    let restarts = restarts.map(|path| RestartFile::new(path, clock.clone()));
+    let (last, leaving) = (CancellationToken::new(), TaskTracker::new());
+    // However this ends, the nodes are let go.
+    let _let_go = last.clone().drop_guard();
     let running = Running::start(
         groups,
-        acts.handle().clone(),
-        clock.clone(),
-        stop.clone(),
-        tasks.clone(),
+        How {
+            acts: acts.handle().clone(),
+            clock: clock.clone(),
+            stop: stop.clone(),
+            last: last.clone(),
+            tasks: tasks.clone(),
+            leaving: leaving.clone(),
+            restarts: restarts.clone(),
+        },
     );
     let groups = running.groups();
     let index = Index::quiet(&groups, clock.clone(), &stop, &tasks);
@@ -116,6 +128,14 @@ pub async fn serve(
     let webhooks = Webhooks::new(webhooks);
     webhooks.start(&index, &clock, &stop, &tasks);
     let operations = Arc::new(Operations::new(groups, index, audit.clone()).telling(webhooks));
+    if let Some(restarts) = restarts {
+        tasks.spawn(restarts::keep(
+            restarts,
+            Arc::clone(&operations),
+            last.clone(),
+        ));
+    }
+    let begun = Arc::clone(&operations);
     let (left, over) = (Arc::clone(&operations), stop.clone());
     tasks.spawn(async move {
         over.run_until_cancelled(left.close_what_was_left()).await;
@@ -183,6 +203,17 @@ pub async fn serve(
         ended = graceful => ended.map_err(io::Error::other)??,
         () = forced => {}
     }
+    // What failed is taken back, and nodes are told of releases, before the connections to them end.
+    leaving.close();
+    let groups = begun.running_groups();
+    let errands = futures::future::join_all(groups.iter().map(|group| group.errands().wait()));
+    let ending = async { tokio::join!(errands, leaving.wait()) };
+    if tokio::time::timeout(GRACE, ending).await.is_err() {
+        tracing::warn!(
+            "some nodes were not told in time to release what is not held any more: it ends with its lease"
+        );
+    }
+    last.cancel();
     tasks.close();
     // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
     let _late = tokio::time::timeout(GRACE, tasks.wait()).await;

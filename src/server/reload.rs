@@ -1,5 +1,6 @@
 //! Takes over a configuration that was read again: groups that did not change keep their connections and all that was seen of
-//! them; others begin anew, and viewers stay.
+//! them; others begin anew, and viewers stay. What is known of nodes' restarts, and the leases that were observed, are
+//! carried over to the group that takes another one's place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,10 @@ use tokio_util::task::TaskTracker;
 use super::clock::Clock;
 use super::config::{GroupConfig, Later};
 use super::index::Index;
-use super::nodes::Group;
+use super::nodes::history::RestartHistory;
+use super::nodes::leases::Leases;
+use super::nodes::{Circumstances, Group};
+use super::restarts::RestartFile;
 use super::state::AppState;
 
 /// How often it is looked whether anybody still acts on a group that is gone.
@@ -22,10 +26,26 @@ const EVERY: Duration = Duration::from_millis(500);
 /// The groups that run.
 pub struct Running {
     groups: Vec<Member>,
-    acts: Handle,
-    clock: Clock,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+    how: How,
+}
+
+/// How groups are run.
+#[derive(Clone)]
+pub struct How {
+    /// Where acts run.
+    pub acts: Handle,
+    /// What time it is.
+    pub clock: Clock,
+    /// Cancelled when the server is told to stop: nobody waits for a lock any more.
+    pub stop: CancellationToken,
+    /// Cancelled when what was begun has come to its end: the nodes are let go.
+    pub last: CancellationToken,
+    /// What runs until the server stops.
+    pub tasks: TaskTracker,
+    /// Groups that are gone, until nobody acts on them any more.
+    pub leaving: TaskTracker,
+    /// Where it is kept which nodes restarted.
+    pub restarts: Option<RestartFile>,
 }
 
 /// A group that runs.
@@ -39,33 +59,50 @@ struct Member {
 
 impl Running {
     /// Starts these; nobody looks at them yet.
-    pub fn start(
-        configs: Vec<GroupConfig>,
-        acts: Handle,
-        clock: Clock,
-        stop: CancellationToken,
-        tasks: TaskTracker,
-    ) -> Self {
+    pub fn start(configs: Vec<GroupConfig>, how: How) -> Self {
+        let history = how.restarts.as_ref().map(RestartFile::read);
+        let history = history.unwrap_or_default();
         let mut running = Self {
             groups: Vec::new(),
-            acts,
-            clock,
-            stop,
-            tasks,
+            how,
         };
-        let groups = configs.into_iter().map(|config| running.begin(config));
+        let groups = configs
+            .into_iter()
+            .map(|config| running.begin(config, &history, Leases::default()));
         running.groups = groups.collect();
         running
     }
 
-    fn begin(&self, config: GroupConfig) -> Member {
-        let nodes = self.stop.child_token();
-        let group = Group::start_acting_on(&self.acts, config, self.clock.clone(), nodes.clone());
+    fn begin(&self, config: GroupConfig, history: &RestartHistory, leases: Leases) -> Member {
+        let nodes = self.how.last.child_token();
+        let circumstances = Circumstances {
+            acts: self.how.acts.clone(),
+            closing: self.how.stop.clone(),
+            stop: nodes.clone(),
+            history: history.clone(),
+            leases,
+        };
         Member {
-            group,
+            group: Group::start_in(circumstances, config, self.how.clock.clone()),
             nodes,
-            watching: self.stop.child_token(),
+            watching: self.how.stop.child_token(),
         }
+    }
+
+    /// What is known of all nodes now: of those that run, and of groups that do not, what was written down.
+    fn history(&self) -> RestartHistory {
+        let running = |name: &str| {
+            let mut groups = self.groups.iter();
+            groups.any(|member| member.group.config.name == name)
+        };
+        let kept = self.how.restarts.as_ref().map(RestartFile::peek);
+        let kept = kept.unwrap_or_default();
+        let others = kept
+            .records()
+            .iter()
+            .filter(|record| !running(&record.group));
+        let ours = self.groups.iter().flat_map(|member| member.group.records());
+        RestartHistory::of(ours.chain(others.cloned()).collect())
     }
 
     /// The groups.
@@ -77,7 +114,7 @@ impl Running {
     /// Begins to look at all of them.
     pub fn watch(&self, index: &Index) {
         for member in &self.groups {
-            index.watch(&member.group, &member.watching, &self.tasks);
+            index.watch(&member.group, &member.watching, &self.how.tasks);
         }
     }
 
@@ -97,6 +134,7 @@ impl Running {
         if configs.len() == self.groups.len() && both.all(|(one, other)| stand(one, other)) {
             return;
         }
+        let history = self.history();
         let (mut before, mut changed) = (std::mem::take(&mut self.groups), Vec::new());
         for config in configs {
             let known = before.iter().position(|member| stand(&config, member));
@@ -104,7 +142,12 @@ impl Running {
                 Some(place) => before.swap_remove(place),
                 None => {
                     changed.push(config.name.clone());
-                    self.begin(config)
+                    let same = |member: &&Member| member.group.config.name == config.name;
+                    let leases = before
+                        .iter()
+                        .find(same)
+                        .map(|member| member.group.leases().carried_over());
+                    self.begin(config, &history, leases.unwrap_or_default())
                 }
             };
             self.groups.push(member);
@@ -113,7 +156,8 @@ impl Running {
         // Nobody looks at the old ones any more before the new ones are looked at: they may have the same name.
         for member in before {
             member.watching.cancel();
-            self.tasks.spawn(let_go(member, self.stop.clone()));
+            let (stop, last) = (self.how.stop.clone(), self.how.last.clone());
+            self.how.leaving.spawn(let_go(member, stop, last));
         }
         let (groups, operations) = (self.groups(), &state.operations);
         operations.replace_groups(groups.clone(), &changed);
@@ -121,16 +165,25 @@ impl Running {
         index.replace_groups(&groups, &changed).await;
         for member in &self.groups {
             if changed.contains(&member.group.config.name) {
-                index.watch(&member.group, &member.watching, &self.tasks);
+                index.watch(&member.group, &member.watching, &self.how.tasks);
             }
         }
     }
 }
 
-/// Ends the connections of a group once nobody acts on it any more, or keeps one of its locks.
-async fn let_go(member: Member, stop: CancellationToken) {
-    while Arc::strong_count(&member.group) > 1 && !stop.is_cancelled() {
-        sleep(EVERY).await;
+/// Ends the connections of a group once nobody acts on it any more, keeps one of its locks, or still has to tell a node to
+/// release one. When the server stops, only the latter is waited for.
+async fn let_go(member: Member, stop: CancellationToken, last: CancellationToken) {
+    let is_used = || {
+        let is_held = Arc::strong_count(&member.group) > 1 && !stop.is_cancelled();
+        is_held || !member.group.errands().is_empty()
+    };
+    while is_used() && !last.is_cancelled() {
+        let _stopping = stop.run_until_cancelled(sleep(EVERY)).await;
+        if stop.is_cancelled() {
+            let errands = member.group.errands().wait();
+            last.run_until_cancelled(errands).await;
+        }
     }
     member.nodes.cancel();
 }

@@ -73,6 +73,7 @@ mod redisson_nodes;
 mod reload;
 mod replacement;
 mod replicas;
+mod restart_memory;
 mod restarts;
 mod rooms;
 mod samples;

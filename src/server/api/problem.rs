@@ -95,6 +95,7 @@ impl ApiError {
                 | Fault::NoQuorum { .. }
                 | Fault::AuditUnavailable { .. }
                 | Fault::StateUnavailable { .. }
+                | Fault::Stopping
                 | Fault::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
                 Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
                 Fault::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,

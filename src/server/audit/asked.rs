@@ -147,6 +147,7 @@ impl End {
             | Fault::UnknownGroup { .. }
             | Fault::AuditUnavailable { .. }
             | Fault::StateUnavailable { .. }
+            | Fault::Stopping
             | Fault::TooMany { .. } => (ActEnd::Refused, [].as_slice(), [].as_slice()),
             Fault::Held { nodes, .. }
             | Fault::NotHeld { nodes }

@@ -171,6 +171,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }
+        | Fault::Stopping
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => status::FAILED,
     }
@@ -203,6 +204,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }
+        | Fault::Stopping
         | Fault::Unanswered { .. } => fault.advice(),
     }
 }
@@ -256,6 +258,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::UnknownGroup { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }
+        | Fault::Stopping
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Vec::new(),

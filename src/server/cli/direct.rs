@@ -1,5 +1,6 @@
 //! The verbs straight on Redis: the same operations as the console's, without a console.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::server::config::{AuditConfig, GroupConfig};
 use crate::server::index::Index;
 use crate::server::nodes::Group;
 use crate::server::operations::Operations;
+use crate::server::restarts::RestartFile;
 use crate::server::shared::Shared;
 
 /// How long work that goes on in the background may keep the command from ending.
@@ -34,6 +36,8 @@ pub struct Direct {
     audit: Audit,
     /// What several consoles share, and whether the audit is there.
     pub state: Option<(Shared, bool)>,
+    /// Where the console keeps which nodes restarted.
+    pub restarts: Option<RestartFile>,
     /// What is odd in the configuration.
     pub warnings: Vec<String>,
 }
@@ -62,13 +66,23 @@ impl Direct {
         Ok(Self {
             state: shared.clone().map(|shared| (shared, has_audit)),
             warnings: config.warnings,
-            ..Self::on(configs, &audit, shared.as_ref())
+            ..Self::on(configs, &audit, shared.as_ref(), config.restarts)
         })
     }
 
-    fn on(configs: Vec<GroupConfig>, audit: &AuditConfig, shared: Option<&Shared>) -> Self {
+    fn on(
+        configs: Vec<GroupConfig>,
+        audit: &AuditConfig,
+        shared: Option<&Shared>,
+        restarts: Option<PathBuf>,
+    ) -> Self {
         let (clock, stop) = (Clock::real(), CancellationToken::new());
-        let start = |config| Group::start(config, clock.clone(), stop.clone());
+        let restarts = restarts.map(|path| RestartFile::new(path, clock.clone()));
+        let history = restarts.as_ref().map(RestartFile::peek);
+        // Since when the configuration is this one is not known here: it tells nothing of nodes that are new.
+        let history = history.unwrap_or_default().of_servers();
+        let start =
+            |config| Group::start_knowing(config, clock.clone(), stop.clone(), history.clone());
         let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
         let audit = Audit::new(audit, shared, clock.clone());
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
@@ -78,6 +92,7 @@ impl Direct {
             actor: Actor::command_line(who::am_i()),
             groups,
             state: None,
+            restarts,
             warnings: Vec::new(),
         }
     }

@@ -188,6 +188,11 @@ fn check_kind(source: &Source<'_>, table: &Table, is_shared: bool) -> Result<(),
     }
 }
 
+/// The file in the state directory that keeps which nodes restarted.
+pub(super) fn restarts() -> PathBuf {
+    usual_folder().join("restarts.json")
+}
+
 /// Where programs keep what must outlive them.
 fn usual_folder() -> PathBuf {
     // systemd names several folders with colons between them.

@@ -124,6 +124,7 @@ pub fn parse(
         limits,
         log_format: file.log.format,
         audit: audit::read(&source, &file.audit, file.state.is_some())?,
+        restarts: Some(super::audit::restarts()),
         state: state::read(&source, file.state.as_ref(), environment)?,
         ..Config::of(Vec::new())
     };

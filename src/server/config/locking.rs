@@ -16,7 +16,7 @@ pub struct LockingConfig {
     pub node_share_percent: u32,
     /// Hand out fencing tokens, which takes a counter beside each lock (`lockkeeper:fence:{…}`).
     pub fencing: bool,
-    /// A node that restarted, and may have forgotten locks, takes no new ones until the longest lease is over.
+    /// A node that restarted, and may have forgotten locks, takes no new ones until the last of those has ended.
     pub delayed_restart: bool,
     /// How long a lock is kept alive by renewing it.
     pub longest_hold: Duration,

@@ -80,6 +80,8 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// Where acts are written down.
     pub audit: AuditConfig,
+    /// The file that keeps which nodes restarted (`restarts.json` in the state directory); nothing where that is not kept.
+    pub restarts: Option<PathBuf>,
     /// What several consoles share; nothing where each has its own.
     pub state: Option<StateConfig>,
     /// Who may come in.
@@ -162,6 +164,7 @@ impl Config {
             otlp: None,
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
+            restarts: None,
             state: None,
             access: AccessConfig::default(),
             later: None,
@@ -249,7 +252,10 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
         parsed.push(url);
     }
     let group = GroupConfig::new("default", parsed);
-    let mut config = Config::of(Vec::new());
+    let mut config = Config {
+        restarts: Some(audit::restarts()),
+        ..Config::of(Vec::new())
+    };
     config
         .warnings
         .extend(even_count(&group).map(|why| format!("--redis: {why}")));

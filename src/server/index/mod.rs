@@ -29,13 +29,14 @@ pub mod whole;
 mod windows;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{
-    Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
+    Answer, Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
     NodeAnswer, Timestamp, glob,
 };
 use crate::server::clock::Clock;
@@ -273,6 +274,23 @@ impl Index {
 
     /// One entry for each key of a look, by what the operator said about names and what is known of them besides.
     fn merged(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
+        let asked_at = look.asked_at;
+        let entries = self.recognised(group, look, keys);
+        let (now, longest) = (Instant::now(), group.config.locking.longest_lease);
+        let answers = entries.iter().flat_map(|entry| &entry.nodes);
+        let leases = answers.filter_map(|node| match &node.answer {
+            Answer::Holds { lease, .. } => Some(lease.remaining_ms(asked_at)),
+            Answer::Absent | Answer::Unreachable { .. } => None,
+        });
+        // One that does not end by itself may be relied on for as long as any.
+        let left = |left_ms: Option<u64>| left_ms.map_or(longest, Duration::from_millis);
+        if let Some(most) = leases.map(left).max() {
+            group.leases().note(most, now);
+        }
+        entries
+    }
+
+    fn recognised(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
         let (naming, known) = (
             group.config.naming(),
             self.semaphores.pins(&group.config.name),

@@ -138,6 +138,7 @@ impl<'a> Claim<'a> {
         let before = std::mem::replace(&mut self.doubtful, may_be);
         let stood = std::mem::replace(&mut self.queued, may_stand);
         self.lease_ends = began + limit + ttl;
+        self.group.leases().note(ttl, began.into_std());
 
         let now = self.group.clock().now();
         let written = layout.written(&self.want.token, ttl, now);

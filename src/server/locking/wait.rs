@@ -197,16 +197,16 @@ impl Drop for Place {
 /// Takes a lock as soon as it can be had, until `wait` is over.
 ///
 /// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
-/// Where the nodes have a queue, each stands in that by itself.
+/// Where the nodes have a queue, each stands in that by itself. Nobody waits any more once the group is closing.
 pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
     let deadline = Instant::now() + wait;
     let mut claim = Claim::waiting(group, want, wait);
     let in_turn = !claim.stands_in_line();
+    let closing = group.closing();
     while in_turn && !place.is_first() {
-        if timeout_at(deadline, place.turn.bell.notified())
-            .await
-            .is_err()
-        {
+        let ringing = timeout_at(deadline, place.turn.bell.notified());
+        let rung = closing.run_until_cancelled(ringing).await;
+        if !matches!(rung, Some(Ok(()))) {
             match place.latest() {
                 Some(latest) => return latest,
                 // Nobody has tried yet: one question tells who is in the way.
@@ -230,7 +230,7 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
                 return attempt;
             }
             End::WrongType(_) => None,
-            _ if left.is_zero() => None,
+            _ if left.is_zero() || closing.is_cancelled() => None,
             End::Taken { lease_ms, .. } => Some(*lease_ms),
             End::NotHeld | End::NoQuorum => Some(None),
         };
@@ -247,9 +247,15 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
             .mul_f64(rand::random_range(0.3..1.0))
             .min(lease)
             .min(left);
-        match timeout(pause_now, place.turn.bell.notified()).await {
-            Ok(()) => pause = PAUSES.0,
-            Err(_) => pause = (pause * 2).min(PAUSES.1),
+        let ringing = timeout(pause_now, place.turn.bell.notified());
+        match closing.run_until_cancelled(ringing).await {
+            Some(Ok(())) => pause = PAUSES.0,
+            Some(Err(_)) => pause = (pause * 2).min(PAUSES.1),
+            None => {
+                traces::tried(n);
+                claim.leave().await;
+                return attempt;
+            }
         }
     }
 }

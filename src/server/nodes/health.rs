@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::history::{NodeHistory, NodeRecord};
 use super::lately::Lately;
-use super::restart::Past;
+use super::restart::{Outstanding, Past};
 use super::trouble::Trouble;
 use crate::domain::{FeedLevel, Moved, NodeState, NodeView, Role, Timestamp};
 
@@ -114,6 +115,10 @@ pub struct Health {
     moved: Option<Moved>,
     read_from: Option<String>,
     past: Past,
+    /// What is known from before, until the node has said who it is.
+    history: Option<NodeHistory>,
+    /// The run of the server at whose start nothing was lost, as an operator said.
+    vouched_run_id: Option<String>,
     lately: Lately,
     heard_at: Option<Timestamp>,
     clock_step: Option<ClockStep>,
@@ -134,10 +139,93 @@ impl Health {
             moved: None,
             read_from: None,
             past: Past::unknown(),
+            history: None,
+            vouched_run_id: None,
             lately: Lately::default(),
             heard_at: None,
             clock_step: None,
         }
+    }
+
+    /// The same, with what is known from before.
+    pub fn remembering(
+        history: NodeHistory,
+        longest_lease: Duration,
+        now: Timestamp,
+        at: Instant,
+    ) -> Self {
+        let mut health = Self::unknown();
+        if history.majorities_may_miss {
+            health.past.forgot(at, longest_lease);
+        }
+        if let Some(record) = &history.at_address {
+            health.take_over(record, now, at);
+        }
+        health.history = Some(history);
+        health
+    }
+
+    fn take_over(&mut self, record: &NodeRecord, now: Timestamp, at: Instant) {
+        self.facts.run_id.clone_from(&record.run_id);
+        self.facts.keeps_every_write = record.keeps_every_write;
+        self.restarted_at = record.restarted_at;
+        self.moved.clone_from(&record.moved);
+        self.vouched_run_id.clone_from(&record.vouched_run_id);
+        if let Some(since) = record.ran_since {
+            self.past
+                .ran(now.since(since), record.had_kept_everything, at);
+        }
+        if let Some(until) = record.hazard_until {
+            // However the clock was set meanwhile: no longer than it was then.
+            let left = until.since(now).min(until.since(record.recorded_at));
+            self.past.forgot(at, left);
+        }
+    }
+
+    /// What is to be remembered of it; nothing of a node that is new in its group and has not answered yet: it stays new.
+    pub fn record(&self, now: Timestamp, at: Instant) -> Option<NodeRecord> {
+        if self.history.as_ref().is_some_and(|known| known.is_new) {
+            return None;
+        }
+        // Moments before the epoch would not come back as they were.
+        let before = |span: Duration| {
+            let ms = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+            Timestamp::from_millis(now.millis().saturating_sub(ms).max(0))
+        };
+        let ran = self.past.running_for(at);
+        let hazard = self.past.seen(at).filter(|left| !left.is_zero());
+        Some(NodeRecord {
+            group: String::new(),
+            node: String::new(),
+            address: String::new(),
+            run_id: self.facts.run_id.clone(),
+            keeps_every_write: self.facts.keeps_every_write,
+            hazard_until: hazard.map(|left| now.plus(left)),
+            ran_since: ran.map(|(so_long, _)| before(so_long)),
+            had_kept_everything: ran.is_some_and(|(_, kept)| kept),
+            restarted_at: self.restarted_at,
+            moved: self.moved.clone(),
+            vouched_run_id: self.vouched_run_id.clone(),
+            is_member: true,
+            recorded_at: now,
+        })
+    }
+
+    /// An operator says that this server, as it runs now, lost nothing; whether there is such a server.
+    pub fn vouch(&mut self) -> bool {
+        if self.facts.run_id.is_none() || self.history.is_some() {
+            return false;
+        }
+        self.vouched_run_id.clone_from(&self.facts.run_id);
+        self.past.vouched_for();
+        true
+    }
+
+    /// The same for a run of the server that was vouched for elsewhere; whether that is news.
+    pub fn adopt_vouch(&mut self, run_id: &str) -> bool {
+        let is_this = self.facts.run_id.as_deref() == Some(run_id);
+        let is_known = self.vouched_run_id.as_deref() == Some(run_id);
+        is_this && !is_known && self.vouch()
     }
 
     /// Whether it can be used.
@@ -181,8 +269,48 @@ impl Health {
         self.clock_step
     }
 
-    /// The node answered a check.
-    pub fn heard(&mut self, vitals: Vitals) {
+    /// Compares what is known from before with who it says it is. Whether it was known, by its address or its run id: then
+    /// another run id means that it restarted meanwhile.
+    fn meet(
+        &mut self,
+        history: &NodeHistory,
+        facts: Option<&Facts>,
+        longest_lease: Duration,
+        (now, at): (Timestamp, Instant),
+    ) -> bool {
+        let run_id = facts.and_then(|facts| facts.run_id.as_deref());
+        let found = run_id.and_then(|run_id| history.of_run(run_id));
+        let is_at_address = self.facts.run_id.as_deref() == run_id;
+        let is_of_group = found.is_some_and(|record| history.is_of_group(record));
+        match found {
+            // At another address than before.
+            Some(record) if run_id.is_some() && !is_at_address => {
+                self.past = Past::unknown();
+                if history.majorities_may_miss {
+                    self.past.forgot(at, longest_lease);
+                }
+                self.take_over(record, now, at);
+            }
+            Some(_) | None => {}
+        }
+        if history.is_new && !is_of_group {
+            self.past.forgot(at, longest_lease);
+        }
+        if history.is_lost {
+            let ran = facts.and_then(|facts| facts.uptime).unwrap_or_default();
+            self.past.forgot(at, longest_lease.saturating_sub(ran));
+        }
+        found.is_some() || history.at_address.is_some()
+    }
+
+    /// The node answered a check. Somebody may rely for so long on what it would lose now.
+    pub fn heard(&mut self, vitals: Vitals, outstanding: Outstanding) {
+        let longest = outstanding.longest_lease;
+        let moment = (vitals.heard_at, vitals.at);
+        let is_from_before = self
+            .history
+            .take()
+            .is_some_and(|history| self.meet(&history, vitals.facts.as_ref(), longest, moment));
         if let Some(by_ms) = self.step(&vitals) {
             let at = vitals.heard_at;
             self.clock_step = Some(ClockStep { at, by_ms });
@@ -208,11 +336,21 @@ impl Health {
                 self.restarted_at = Some(vitals.heard_at);
                 // What it says now alone is not enough: it lost what it had not kept before.
                 if !(self.facts.keeps_every_write && facts.keeps_every_write) {
-                    self.past.forgot(vitals.at);
+                    let ran = facts.uptime.unwrap_or_default();
+                    let relied_on_for = if is_from_before {
+                        // Nobody watched; it restarted when it says. It may say a second too much.
+                        longest.saturating_sub(ran.saturating_sub(Duration::from_secs(1)))
+                    } else {
+                        outstanding.left
+                    };
+                    self.past.forgot(vitals.at, relied_on_for);
                 }
             }
             self.past
                 .met(facts.uptime, facts.keeps_every_write, vitals.at);
+            if facts.run_id.is_some() && facts.run_id == self.vouched_run_id {
+                self.past.vouched_for();
+            }
             // A server that stops telling its run id is not a new one.
             let run_id = facts.run_id.clone().or_else(|| self.facts.run_id.take());
             self.facts = Facts { run_id, ..facts };
@@ -223,9 +361,26 @@ impl Health {
     }
 
     /// From now on it is another server, which may not have got the last writes of the one at `from`.
-    pub fn moved(&mut self, from: String, now: Timestamp, at: Instant) {
+    pub fn moved(
+        &mut self,
+        from: String,
+        (now, at): (Timestamp, Instant),
+        outstanding: Outstanding,
+    ) {
         self.facts = Facts::default();
-        self.past.forgot(at);
+        self.history = None;
+        self.promoted(from, (now, at), outstanding);
+    }
+
+    /// It is the primary now instead of the one at `from`, whose last writes it may not have got.
+    pub fn promoted(
+        &mut self,
+        from: String,
+        (now, at): (Timestamp, Instant),
+        outstanding: Outstanding,
+    ) {
+        self.past.forgot(at, outstanding.left);
+        self.vouched_run_id = None;
         let moved = Moved { from, at: now };
         self.lately.moved(moved.clone());
         self.moved = Some(moved);

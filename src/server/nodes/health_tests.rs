@@ -1,9 +1,14 @@
 //! Stories of one node: what its checks brought, and how it is seen.
 
-use super::super::restart::{Rules, hazard};
+use super::super::restart::{Outstanding, Rules, hazard};
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+const UNOBSERVED: Outstanding = Outstanding {
+    longest_lease: Duration::from_mins(1),
+    left: Duration::from_mins(1),
+};
+
 fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
     let facts = Facts {
         run_id: Some(run_id.to_owned()),
@@ -42,11 +47,11 @@ fn a_server_whose_clock_was_set_back_has_no_uptime() {
 #[test]
 fn the_skew_is_the_one_of_the_best_round_trip() {
     let mut health = Health::unknown();
-    health.heard(vitals(0, 900, 90, "a"));
-    health.heard(vitals(1, 100, 30, "a"));
-    health.heard(vitals(2, 700, -90, "a"));
+    health.heard(vitals(0, 900, 90, "a"), UNOBSERVED);
+    health.heard(vitals(1, 100, 30, "a"), UNOBSERVED);
+    health.heard(vitals(2, 700, -90, "a"), UNOBSERVED);
     assert_eq!(health.view("a", "h:1", NOW).clock_skew_ms, Some(30));
-    health.heard(vitals(3, 700, 60_000, "a"));
+    health.heard(vitals(3, 700, 60_000, "a"), UNOBSERVED);
     let skew = health.view("a", "h:1", NOW).clock_skew_ms;
     assert_eq!(
         skew,
@@ -58,11 +63,11 @@ fn the_skew_is_the_one_of_the_best_round_trip() {
 #[test]
 fn another_run_id_is_a_restart_and_a_lost_connection_is_not() {
     let mut health = Health::unknown();
-    health.heard(vitals(0, 100, 0, "a"));
+    health.heard(vitals(0, 100, 0, "a"), UNOBSERVED);
     health.lost(&Trouble::down("connection refused"), NOW.plus_millis(5));
-    health.heard(vitals(10, 100, 0, "a"));
+    health.heard(vitals(10, 100, 0, "a"), UNOBSERVED);
     assert_eq!(health.view("a", "h:1", NOW).restarted_at, None);
-    health.heard(vitals(20, 100, 0, "b"));
+    health.heard(vitals(20, 100, 0, "b"), UNOBSERVED);
     assert_eq!(
         health.view("a", "h:1", NOW).restarted_at,
         Some(NOW.plus_millis(20))
@@ -84,7 +89,7 @@ fn a_step_of_the_clock_another_role_or_another_history_make_it_another_server() 
     };
     let first = check(0, Some(facts("x", Role::Primary)));
     assert!(!health.is_another(&first));
-    health.heard(first);
+    health.heard(first, UNOBSERVED);
     for (vitals, expected) in [
         (check(200, None), false),
         (check(-30_000, None), true),
@@ -101,14 +106,14 @@ fn a_step_of_the_clock_another_role_or_another_history_make_it_another_server() 
 fn the_last_step_of_a_clock_is_remembered_with_its_moment_and_its_way() {
     let mut health = Health::unknown();
     for (at_ms, skew_ms) in [(0, 0), (1_000, 100), (2_000, 30_100), (3_000, 30_000)] {
-        health.heard(vitals(at_ms, 400, skew_ms, "a"));
+        health.heard(vitals(at_ms, 400, skew_ms, "a"), UNOBSERVED);
     }
     let step = ClockStep {
         at: NOW.plus_millis(2_000),
         by_ms: 30_000,
     };
     assert_eq!(health.clock_step(), Some(step));
-    health.heard(vitals(4_000, 400, -20_000, "a"));
+    health.heard(vitals(4_000, 400, -20_000, "a"), UNOBSERVED);
     assert_eq!(health.clock_step().unwrap().by_ms, -50_000);
 }
 
@@ -137,9 +142,9 @@ fn forgets(before: Option<bool>, after: bool) -> bool {
         vitals
     };
     if let Some(keeps) = before {
-        health.heard(told("a", keeps));
+        health.heard(told("a", keeps), UNOBSERVED);
     }
-    health.heard(told("b", after));
+    health.heard(told("b", after), UNOBSERVED);
     let rules = Rules {
         longest_lease: Duration::from_mins(1),
         delayed_restart: true,
@@ -165,11 +170,78 @@ fn that_it_keeps_every_write_now_does_not_bring_back_what_it_forgot() {
             keeps_every_write: keeps,
             ..facts
         });
-        health.heard(vitals);
+        health.heard(vitals, UNOBSERVED);
     }
     let rules = Rules {
         longest_lease: Duration::from_mins(1),
         delayed_restart: true,
     };
     assert!(hazard(&[health.past()], 0, rules, Instant::now()).is_some());
+}
+
+fn record(address: &str, run_id: &str) -> NodeRecord {
+    NodeRecord {
+        group: "orders".to_owned(),
+        node: "a".to_owned(),
+        address: address.to_owned(),
+        run_id: Some(run_id.to_owned()),
+        keeps_every_write: false,
+        hazard_until: None,
+        ran_since: None,
+        had_kept_everything: false,
+        restarted_at: None,
+        moved: None,
+        vouched_run_id: None,
+        is_member: true,
+        recorded_at: NOW,
+    }
+}
+
+/// For how many seconds a node may lack locks that has this address and answers with this run id, 10 s after it started.
+fn hazard_of(records: Vec<NodeRecord>, address: &str, run_id: &str) -> Option<u64> {
+    let url = |text: &str| crate::server::config::RedisUrl::parse(text).unwrap();
+    let urls = ["redis://h:1", "redis://h:2", "redis://h:9"].map(url);
+    let group = crate::server::config::GroupConfig::new("orders", urls);
+    let history = crate::server::nodes::history::RestartHistory::of(records);
+    let at = Instant::now();
+    let longest = UNOBSERVED.longest_lease;
+    let mut health = Health::remembering(history.of_node(&group, address), longest, NOW, at);
+    let mut vitals = vitals(0, 100, 0, run_id);
+    vitals.at = at;
+    vitals.facts = vitals.facts.map(|facts| Facts {
+        uptime: Some(Duration::from_secs(10)),
+        ..facts
+    });
+    health.heard(vitals, UNOBSERVED);
+    let left = health.past().seen(at).filter(|left| !left.is_zero());
+    left.map(|left| left.as_secs())
+}
+
+#[test]
+fn a_node_is_recognised_by_its_run_id_and_else_by_its_address() {
+    let known = || vec![record("h:1", "x"), record("h:2", "y"), record("h:3", "z")];
+    assert_eq!(hazard_of(known(), "h:1", "x"), None, "the same server");
+    assert_eq!(
+        hazard_of(known(), "h:1", "new"),
+        Some(51),
+        "it restarted when nobody watched"
+    );
+    assert_eq!(hazard_of(known(), "h:9", "z"), None, "at another address");
+    assert_eq!(hazard_of(known(), "h:9", "new"), Some(60), "a new node");
+    assert_eq!(hazard_of(Vec::new(), "h:9", "new"), None, "a new group");
+}
+
+#[test]
+fn what_was_lost_before_is_carried_over_unless_an_operator_vouched_for_that_run() {
+    let lost = NodeRecord {
+        hazard_until: Some(NOW.plus_millis(30_000)),
+        ..record("h:1", "x")
+    };
+    assert_eq!(hazard_of(vec![lost.clone()], "h:1", "x"), Some(30));
+    let vouched = |run_id: &str| NodeRecord {
+        vouched_run_id: Some(run_id.to_owned()),
+        ..lost.clone()
+    };
+    assert_eq!(hazard_of(vec![vouched("x")], "h:1", "x"), None);
+    assert_eq!(hazard_of(vec![vouched("w")], "h:1", "x"), Some(30));
 }

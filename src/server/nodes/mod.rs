@@ -4,7 +4,9 @@ mod calls;
 mod cluster;
 mod feed;
 pub mod health;
+pub mod history;
 mod lately;
+pub mod leases;
 pub mod line;
 pub mod look;
 pub mod memory;
@@ -48,6 +50,8 @@ use crate::server::clock::Clock;
 use crate::server::config::GroupConfig;
 use cluster::Cluster;
 pub use feed::{Fed, Inbox, Writes, learn};
+use history::{NodeRecord, RestartHistory};
+use leases::Leases;
 use node::{Common, Node};
 use patterns::Patterns;
 use restart::{Past, Rules};
@@ -64,7 +68,23 @@ pub struct Group {
     inbox: Arc<Inbox>,
     clock: Clock,
     stop: CancellationToken,
+    closing: CancellationToken,
     errands: TaskTracker,
+    leases: Arc<Leases>,
+}
+
+/// Where and how long a group runs, and what is known of it from before.
+pub struct Circumstances {
+    /// Where the connections for acts are driven.
+    pub acts: Handle,
+    /// Cancelled when nobody is to wait for a lock any more: what was begun comes to its end.
+    pub closing: CancellationToken,
+    /// Cancelled when the nodes are let go.
+    pub stop: CancellationToken,
+    /// What is known of the nodes' restarts.
+    pub history: RestartHistory,
+    /// The leases that were observed so far.
+    pub leases: Leases,
 }
 
 /// What all nodes of a group showed of some keys when asked at one moment.
@@ -127,17 +147,37 @@ impl Group {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(config: GroupConfig, clock: Clock, stop: CancellationToken) -> Arc<Self> {
-        Self::start_acting_on(&Handle::current(), config, clock, stop)
+        Self::start_knowing(config, clock, stop, RestartHistory::default())
+    }
+
+    /// The same, with what is known of the nodes' restarts.
+    pub fn start_knowing(
+        config: GroupConfig,
+        clock: Clock,
+        stop: CancellationToken,
+        history: RestartHistory,
+    ) -> Arc<Self> {
+        let circumstances = Circumstances {
+            acts: Handle::current(),
+            closing: stop.clone(),
+            stop,
+            history,
+            leases: Leases::default(),
+        };
+        Self::start_in(circumstances, config, clock)
     }
 
     /// The same, with the connections for acts on another runtime: where most acts come from, so that what they send and
     /// hear does not change threads.
-    pub fn start_acting_on(
-        acts: &Handle,
-        config: GroupConfig,
-        clock: Clock,
-        stop: CancellationToken,
-    ) -> Arc<Self> {
+    pub fn start_in(circumstances: Circumstances, config: GroupConfig, clock: Clock) -> Arc<Self> {
+        let Circumstances {
+            acts,
+            closing,
+            stop,
+            history,
+            leases,
+        } = circumstances;
+        let leases = Arc::new(leases);
         let errands = TaskTracker::new();
         // So that it can be waited for at any time; more may come all the same.
         errands.close();
@@ -145,8 +185,10 @@ impl Group {
             group: config.clone(),
             clock: clock.clone(),
             observes: Handle::current(),
-            acts: acts.clone(),
+            acts,
             stop: stop.clone(),
+            leases: Arc::clone(&leases),
+            history,
         };
         let is_cluster = config.kind == GroupKind::Cluster;
         let each_has_all = if is_cluster { 1 } else { config.nodes.len() };
@@ -170,7 +212,9 @@ impl Group {
             config,
             clock,
             stop,
+            closing,
             errands,
+            leases,
         })
     }
 
@@ -202,8 +246,37 @@ impl Group {
         let left = restart::abstains(&pasts(seats), place, self.rules(), Instant::now())?;
         let until = self.clock.now().plus(left);
         Some(format!(
-            "it restarted and may have forgotten locks; it takes new ones again from {until}"
+            "it restarted or is new, and may lack locks whose owners rely on them; it takes new locks again from {until}. \
+             Wait until then, or vouch for it if nothing was lost there"
         ))
+    }
+
+    /// What is to be remembered of its nodes.
+    pub fn records(&self) -> Vec<NodeRecord> {
+        let nodes = self.each();
+        nodes.iter().filter_map(|node| node.record()).collect()
+    }
+
+    /// An operator says that nothing was lost on this node, as it runs now. Nothing where there is no such node, or it has
+    /// not said yet who it is; else what is to be remembered of it.
+    pub fn vouch(&self, node: &str) -> Option<NodeRecord> {
+        let nodes = self.each();
+        let node = nodes.iter().find(|one| one.name() == node)?;
+        // The record is read under the same lock.
+        let is_known = node.health().vouch();
+        is_known.then(|| node.record()).flatten()
+    }
+
+    /// The same of a run of the node with this address that was vouched for elsewhere; whether that is news.
+    pub fn adopt_vouch(&self, address: &str, run_id: &str) -> bool {
+        let nodes = self.each();
+        let node = nodes.iter().find(|one| one.configured_address() == address);
+        node.is_some_and(|node| node.health().adopt_vouch(run_id))
+    }
+
+    /// The leases that are observed and granted.
+    pub fn leases(&self) -> &Leases {
+        &self.leases
     }
 
     /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
@@ -318,6 +391,11 @@ impl Group {
     /// What nodes are still told in the background, whoever asked for it being gone. Waiting for it is waiting for the nodes.
     pub fn errands(&self) -> &TaskTracker {
         &self.errands
+    }
+
+    /// Cancelled when nobody is to wait for a lock any more.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.closing
     }
 
     /// Cancelled when the group's nodes are let go.

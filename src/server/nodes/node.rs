@@ -9,11 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::Cluster;
 use super::feed::Feed;
-use super::health::Health;
+use super::health::{Health, Vitals};
+use super::history::{NodeRecord, RestartHistory};
+use super::leases::Leases;
 use super::line::{Line, Purpose};
 use super::memory::Memory;
 use super::reach::{Moved, Reach};
-use super::restart::Past;
+use super::restart::{Outstanding, Past};
 use super::sentinel::Watch;
 use super::trouble::{Missed, Trouble};
 use crate::domain::node_past::ScanBudget;
@@ -34,6 +36,10 @@ pub struct Node {
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
     pub(super) kick: Arc<Notify>,
     health: Mutex<Health>,
+    /// Its group's name and its address in the configuration, by which it is remembered.
+    known_as: (String, String),
+    leases: Arc<Leases>,
+    longest_lease: Duration,
     memory: Mutex<Memory>,
     feed: Arc<Feed>,
     /// Why touches cannot be told.
@@ -58,6 +64,8 @@ pub(super) struct Common {
     /// Where the acting connections are driven.
     pub(super) acts: Handle,
     pub(super) stop: CancellationToken,
+    pub(super) leases: Arc<Leases>,
+    pub(super) history: RestartHistory,
 }
 
 /// Whether, and how, the node can be called.
@@ -108,8 +116,19 @@ impl Node {
         cluster: Option<Weak<Cluster>>,
     ) -> Arc<Self> {
         let gone = common.stop.child_token();
+        let address = config.url.address();
+        let longest_lease = common.group.locking.longest_lease;
+        let health = Health::remembering(
+            common.history.of_node(&common.group, &address),
+            longest_lease,
+            common.clock.now(),
+            Instant::now(),
+        );
         let node = Arc::new(Self {
             name: config.name.clone(),
+            known_as: (common.group.name.clone(), address),
+            leases: Arc::clone(&common.leases),
+            longest_lease,
             reach: Reach::new(config, &common.group),
             connect_timeout: common.group.connect_timeout,
             command_timeout: common.group.command_timeout,
@@ -117,7 +136,7 @@ impl Node {
             acts: common.acts.clone(),
             access: watch::Sender::new(Access::Starting),
             kick: Arc::new(Notify::new()),
-            health: Mutex::new(Health::unknown()),
+            health: Mutex::new(health),
             memory: Mutex::new(Memory::default()),
             feed: Arc::new(feed),
             unmeasured: Mutex::default(),
@@ -163,7 +182,8 @@ impl Node {
             Moved::From(before) => {
                 let now = self.clock.now();
                 tracing::warn!(node.name = %self.name, %before, now = %self.reach.address(), "the primary is another server");
-                self.health().moved(before, now, Instant::now());
+                let (at, outstanding) = (Instant::now(), self.outstanding());
+                self.health().moved(before, (now, at), outstanding);
                 self.shut(Trouble::down("the primary is another server now"));
                 self.kick.notify_one();
                 self.feed.has_a_gap(now);
@@ -253,6 +273,47 @@ impl Node {
     /// What its restarts may have made it forget.
     pub(super) fn past(&self) -> Past {
         self.health().past()
+    }
+
+    /// The node answered a check.
+    pub(super) fn heard(&self, vitals: Vitals) {
+        let outstanding = self.outstanding();
+        self.health().heard(vitals, outstanding);
+    }
+
+    /// It is the primary now instead of the one at `from`.
+    pub(super) fn promoted(&self, from: String) {
+        let (now, outstanding) = (self.clock.now(), self.outstanding());
+        self.health()
+            .promoted(from, (now, Instant::now()), outstanding);
+    }
+
+    /// For how long somebody may rely on a lock that it loses now.
+    fn outstanding(&self) -> Outstanding {
+        self.leases
+            .outstanding(&self.name, self.longest_lease, Instant::now())
+    }
+
+    /// A complete pass over it has ended, which began then.
+    pub(super) fn was_gone_over(&self, began: Instant) {
+        self.leases.pass_ended(&self.name, began);
+    }
+
+    /// What is to be remembered of it.
+    pub(super) fn record(&self) -> Option<NodeRecord> {
+        let (now, (group, address)) = (self.clock.now(), &self.known_as);
+        let record = self.health().record(now, Instant::now())?;
+        Some(NodeRecord {
+            group: group.clone(),
+            node: self.name.clone(),
+            address: address.clone(),
+            ..record
+        })
+    }
+
+    /// Its address in the configuration.
+    pub(super) fn configured_address(&self) -> &str {
+        &self.known_as.1
     }
 
     /// How long a command may take before the node counts as not answering.

@@ -1,6 +1,10 @@
 //! Nodes that may have forgotten locks on which their owners rely: who they are, and for how long.
 //!
-//! They take no part in new locks until the longest lease is over. That is the delayed restart of the Redis documentation ("Performance, crash recovery and fsync").
+//! They take no part in new locks until every lock that they may have lost has ended. That is the delayed restart of the Redis
+//! documentation ("Performance, crash recovery and fsync"). When that is, [`super::leases`] knows for nodes that were
+//! observed when they restarted; of others it is known only that it is over when the longest lease is. What is seen
+//! outlives a change of the configuration and a restart of the console ([`super::history`]), and an operator may vouch for
+//! a node: that nothing was lost there.
 //!
 //! **Seen.** A node whose run id changed has restarted. It has kept its locks only if it is known from *before* that it put
 //! every write on its disk before it answered, and says so again: what it says only afterwards tells nothing of what was
@@ -39,11 +43,30 @@ pub struct Rules {
     pub delayed_restart: bool,
 }
 
+/// For how long somebody may rely on a lock that a node loses now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// At most: the longest lease that may be asked for.
+    pub longest_lease: Duration,
+    /// As far as the locks were observed.
+    pub left: Duration,
+}
+
+impl Outstanding {
+    /// Nothing was observed.
+    pub fn unobserved(longest_lease: Duration) -> Self {
+        Self {
+            longest_lease,
+            left: longest_lease,
+        }
+    }
+}
+
 /// What is known of a node's past. Spans are measured with a clock that nobody sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Past {
-    /// When it was last seen to have restarted without all that it had.
-    forgot: Option<Instant>,
+    /// When the last lock ends that it may have lost when it was seen to restart without all that it had.
+    lost_until: Option<Instant>,
     first: First,
 }
 
@@ -91,7 +114,7 @@ impl Past {
     /// Nothing is known yet.
     pub fn unknown() -> Self {
         Self {
-            forgot: None,
+            lost_until: None,
             first: First::Awaited,
         }
     }
@@ -119,15 +142,50 @@ impl Past {
         }
     }
 
-    /// It restarted, and may not have kept all that it had.
-    pub fn forgot(&mut self, at: Instant) {
-        self.forgot = Some(at);
+    /// It restarted, and may not have kept all that it had: somebody may rely on a lock that it lost for so long.
+    pub fn forgot(&mut self, at: Instant, relied_on_for: Duration) {
+        // What it lost at an earlier restart may last longer.
+        self.lost_until = self.lost_until.max(at.checked_add(relied_on_for));
+    }
+
+    /// An operator says that it lost nothing, neither when it was seen to restart nor before it was met.
+    pub fn vouched_for(&mut self) {
+        self.lost_until = None;
+        if let First::Ran {
+            kept_every_write, ..
+        } = &mut self.first
+        {
+            *kept_every_write = true;
+        }
+    }
+
+    /// It had been running for so long when it was first met, long ago, and had kept every write or not.
+    pub fn ran(&mut self, so_long: Duration, kept_every_write: bool, at: Instant) {
+        self.first = First::Ran {
+            so_long,
+            at,
+            kept_every_write,
+        };
+    }
+
+    /// For how long it has been running since the start before it was first met, and whether it had kept every write then.
+    pub fn running_for(&self, now: Instant) -> Option<(Duration, bool)> {
+        match self.first {
+            First::Ran {
+                so_long,
+                at,
+                kept_every_write,
+            } => Some((
+                so_long + now.saturating_duration_since(at),
+                kept_every_write,
+            )),
+            First::Awaited | First::Unknown => None,
+        }
     }
 
     /// For how much longer somebody may rely on a lock that it was seen to forget.
-    fn seen(&self, rules: Rules, now: Instant) -> Option<Duration> {
-        let since = now.saturating_duration_since(self.forgot?);
-        Some(rules.longest_lease.saturating_sub(since))
+    pub fn seen(&self, now: Instant) -> Option<Duration> {
+        Some(self.lost_until?.saturating_duration_since(now))
     }
 
     /// For how much longer somebody may rely on a lock that it forgot when it started, if it did.
@@ -198,7 +256,7 @@ fn left(
     let young = this
         .young(rules, now)
         .filter(|_| rules.delayed_restart && was_in_use(all, place, rules, now, awaited));
-    let left = this.seen(rules, now).max(young)?;
+    let left = this.seen(now).max(young)?;
     (!left.is_zero()).then_some(left)
 }
 

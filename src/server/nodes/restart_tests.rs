@@ -132,7 +132,7 @@ fn what_was_said_first_stays_whatever_restarts_later() {
     let mut group = [ran(600, met), ran(10, met), ran(700, met)];
     let later = met + MINUTE;
     group[0].met(Some(Duration::ZERO), false, later);
-    group[0].forgot(later);
+    group[0].forgot(later, HOUR);
     assert_eq!(left_out(&group, later), [0, 1]);
     assert_eq!(left_out(&group, met + MINUTE * 51), [0]);
     assert_eq!(left_out(&group, later + HOUR), NOBODY);
@@ -147,7 +147,29 @@ fn without_the_delayed_restart_what_was_seen_is_shown_and_nothing_else() {
     };
     let mut group = [ran(600, now), ran(1, now), ran(600, now)];
     assert_eq!(hazard(&group, 1, rules, now), None);
-    group[0].forgot(now);
+    group[0].forgot(now, HOUR);
     assert_eq!(hazard(&group, 0, rules, now), Some(HOUR));
     assert_eq!(abstains(&group, 0, rules, now), None);
+}
+
+#[test]
+fn what_was_lost_earlier_counts_until_it_is_over_and_no_longer_once_somebody_vouches() {
+    let now = Instant::now();
+    let mut past = ran(600, now);
+    past.forgot(now, MINUTE * 10);
+    past.forgot(now + MINUTE, MINUTE * 2);
+    let left = |past: Past, after| hazard(&[past], 0, RULES, now + after);
+    assert_eq!(left(past, MINUTE * 2), Some(MINUTE * 8));
+    assert_eq!(left(past, MINUTE * 10), None);
+    past.vouched_for();
+    assert_eq!(left(past, MINUTE * 2), None);
+}
+
+#[test]
+fn a_young_node_that_somebody_vouches_for_takes_part_at_once() {
+    let now = Instant::now();
+    let mut group = [ran(600, now), ran(1, now), ran(700, now)];
+    assert_eq!(left_out(&group, now), [1]);
+    group[1].vouched_for();
+    assert_eq!(left_out(&group, now), NOBODY);
 }

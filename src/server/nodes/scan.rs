@@ -115,6 +115,9 @@ impl<'a> Pass<'a> {
     }
 
     fn end(self) -> Scanned {
+        if self.beyond == 0 {
+            self.node.was_gone_over(self.started);
+        }
         let keys_matched = self.matched();
         Scanned::Pass {
             node: self.node.name().to_owned(),

@@ -54,7 +54,7 @@ impl Node {
             .await?
             .map_err(|error| Trouble::of(&error))?;
         let vitals = self.check(&mut observing, true).await?;
-        self.health().heard(vitals);
+        self.heard(vitals);
         let reading = self.open_reading().await;
         self.memory().forget_everything();
         self.access.send_replace(Access::Open {
@@ -110,10 +110,8 @@ impl Node {
     }
 
     fn hear(&self, vitals: Vitals) {
-        let mut health = self.health();
-        let is_another = health.is_another(&vitals);
-        health.heard(vitals);
-        drop(health);
+        let is_another = self.health().is_another(&vitals);
+        self.heard(vitals);
         if is_another {
             self.feed().has_a_gap(self.clock.now());
         }
@@ -137,7 +135,7 @@ impl Node {
             .map_err(|error| Trouble::of(&error))?;
         // The server may have restarted since the last check: that has to be known before it is asked for a lock.
         let vitals = self.check(&mut line, true).await?;
-        self.health().heard(vitals);
+        self.heard(vitals);
         self.put_in(|acting, _| *acting = Some(line));
         Ok(())
     }

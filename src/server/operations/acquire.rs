@@ -167,6 +167,11 @@ impl Operations {
             place,
         } = wanted;
         let attempt = self.attempt(&group, id, &want, wait, &label).await;
+        if !wait.is_zero() && attempt.valid_until().is_none() && group.closing().is_cancelled() {
+            let fault = Fault::Stopping;
+            self.refused_acquire(id, &fault);
+            return Err(fault);
+        }
         let fencing_token = attempt.fence;
         if let Some(written) = &attempt.token {
             want.token = written.clone();

@@ -123,6 +123,11 @@ impl Operations {
         Arc::clone(&self.groups.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The groups that run, whoever may see them.
+    pub fn running_groups(&self) -> Arc<[Arc<Group>]> {
+        self.all_groups()
+    }
+
     /// What is counted while acts and requests are answered.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry

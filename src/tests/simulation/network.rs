@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use lockkeeper::server::nodes::health::{Facts, Health, Vitals};
-use lockkeeper::server::nodes::restart::{self, Past, Rules};
+use lockkeeper::server::nodes::restart::{self, Outstanding, Past, Rules};
 use lockkeeper::server::nodes::trouble::{Missed, Trouble};
 
 use super::assumptions::Broken;
@@ -292,14 +292,16 @@ impl World {
             ..Facts::default()
         };
         let at = self.instant(client);
+        let outstanding = Outstanding::unobserved(self.plan.locking.longest_lease);
         let link = &mut self.clients[client].links[node];
         link.open = Some(life);
-        link.health.heard(Vitals {
+        let vitals = Vitals {
             heard_at,
             at,
             round_trip: Duration::ZERO,
             skew_ms: None,
             facts: Some(facts),
-        });
+        };
+        link.health.heard(vitals, outstanding);
     }
 }

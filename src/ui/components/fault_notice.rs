@@ -43,6 +43,7 @@ pub fn FaultNotice(
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }
+        | Fault::Stopping
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => Tone::Alarm,

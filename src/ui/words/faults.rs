@@ -67,6 +67,7 @@ fn chinese(fault: &Fault) -> String {
         }
         Fault::StateUnavailable { detail } => told::chinese(detail)
             .unwrap_or_else(|| format!("几个控制台共享的状态无法访问：{}", told::said(detail))),
+        Fault::Stopping => "控制台正在停止，对锁的等待已结束".to_owned(),
         Fault::TooMany { .. } => "一次太多了，超出本控制台的上限".to_owned(),
         Fault::Unanswered { detail } => format!("控制台没有应答：{}", told::said(detail)),
         Fault::Internal { detail } => format!("这边出了问题：{}", told::said(detail)),
@@ -133,7 +134,7 @@ pub fn advice(fault: &Fault) -> &'static str {
         Fault::Unreachable { .. } => (fault.advice(), "让节点恢复，再试。"),
         Fault::NoQuorum { .. } => (
             fault.advice(),
-            "让节点恢复，再试；已拿到的部分已尽可能归还。",
+            "让节点恢复，再试；已拿到的部分已尽可能归还。可能丢失了锁的节点，到它标明的时间或由操作员担保之后，才重新接受新锁。",
         ),
         Fault::NotOwner { .. } => (fault.advice(), "不要再依赖这把锁：它已归别人。"),
         Fault::WrongType { .. } => (fault.advice(), "换一个名称，或看看这个键里是什么。"),
@@ -145,6 +146,7 @@ pub fn advice(fault: &Fault) -> &'static str {
             fault.advice(),
             "让 `[state]` 的 Redis 恢复，再试；什么都没有改变。",
         ),
+        Fault::Stopping => (fault.advice(), "等它重新启动后再试；没有获取任何锁。"),
         Fault::TooMany { .. } => (fault.advice(), "稍后再试；什么都没有改变。"),
         Fault::Unanswered { .. } => (fault.advice(), "检查控制台是否在运行、你能否连上它。"),
         Fault::Internal { .. } => (fault.advice(), "请查看服务器日志。"),

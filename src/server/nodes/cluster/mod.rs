@@ -266,8 +266,15 @@ impl Cluster {
             member.serves = false;
         }
         for address in &serving {
+            // A replica that was promoted may not have got the last writes of its primary.
+            let from = known.slots.primary_of(address).cloned();
             let member = self.member(&mut known, address);
             member.serves = true;
+            if let Some((host, port)) = from {
+                let from = format!("{host}:{port}");
+                tracing::warn!(node.name = %member.node.name(), %from, "a replica of the cluster was promoted");
+                member.node.promoted(from);
+            }
         }
         known.nodes.retain(|_, member| {
             let stays = member.is_seed || member.is_shown(now);

@@ -39,6 +39,8 @@ fn crc16(bytes: &[u8]) -> u16 {
 pub struct SlotMap {
     /// By the last slot of each range: the first one, and who serves it.
     ranges: BTreeMap<u16, (u16, Address)>,
+    /// By each replica: the primary that it follows.
+    replicas: BTreeMap<Address, Address>,
 }
 
 impl SlotMap {
@@ -57,6 +59,11 @@ impl SlotMap {
         theirs
             .map(|(last, (first, _))| u32::from(*last) - u32::from(*first) + 1)
             .sum()
+    }
+
+    /// The primary that a server follows, if it is a replica.
+    pub fn primary_of(&self, replica: &Address) -> Option<&Address> {
+        self.replicas.get(replica)
     }
 
     /// Everybody who serves slots, each once.
@@ -78,6 +85,18 @@ impl SlotMap {
                 asked.clone_into(host);
             }
         }
+        let named = |(host, port): Address| {
+            let host = if host.is_empty() {
+                asked.to_owned()
+            } else {
+                host
+            };
+            (host, port)
+        };
+        let replicas = std::mem::take(&mut self.replicas).into_iter();
+        self.replicas = replicas
+            .map(|(replica, primary)| (named(replica), named(primary)))
+            .collect();
         self
     }
 }
@@ -98,19 +117,31 @@ impl FromRedisValue for SlotMap {
             };
             let (first, last) = (number()?, number()?);
             // The primary comes first, its replicas behind it.
-            let Some(Value::Array(primary)) = parts.next() else {
+            let mut servers = parts.map_while(|part| match part {
+                Value::Array(server) => Some(server_at(server)),
+                _ => None,
+            });
+            let Some(primary) = servers.next() else {
                 continue;
             };
-            let mut primary = primary.into_iter();
-            let (host, port) = (primary.next(), primary.next());
-            // Null where the node was told not to name addresses.
-            let host: Option<String> = redis::from_redis_value(host.unwrap_or(Value::Nil))?;
-            let host = host.filter(|host| host != "?").unwrap_or_default();
-            let port: u16 = redis::from_redis_value(port.unwrap_or(Value::Nil))?;
-            map.ranges.insert(last, (first, (host, port)));
+            let primary = primary?;
+            for replica in servers {
+                map.replicas.insert(replica?, primary.clone());
+            }
+            map.ranges.insert(last, (first, primary));
         }
         Ok(map)
     }
+}
+
+/// Host and port of a server in the answer.
+fn server_at(server: Vec<Value>) -> Result<Address, ParsingError> {
+    let mut server = server.into_iter();
+    let (host, port) = (server.next(), server.next());
+    // Null where the node was told not to name addresses.
+    let host: Option<String> = redis::from_redis_value(host.unwrap_or(Value::Nil))?;
+    let host = host.filter(|host| host != "?").unwrap_or_default();
+    Ok((host, redis::from_redis_value(port.unwrap_or(Value::Nil))?))
 }
 
 /// Host and port of `host:port`, as `MOVED` and `ASK` name them; an empty host is the one that was asked.

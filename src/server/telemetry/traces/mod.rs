@@ -240,6 +240,7 @@ fn is_trouble(fault: &Fault) -> bool {
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => true,
         Fault::BadRequest { .. }
+        | Fault::Stopping
         | Fault::Impossible { .. }
         | Fault::ConfirmRequired { .. }
         | Fault::PossibleLock { .. }
