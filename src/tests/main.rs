@@ -35,6 +35,7 @@ mod formats;
 mod formats_emulated;
 mod formats_listed;
 mod headers;
+mod healing;
 mod history;
 mod idempotency;
 mod keeping;

@@ -1,6 +1,15 @@
 //! Extend and release: what an owner does with its token, decided as soon as a quorum has answered.
+//!
+//! **Putting back.** An extension that has a quorum takes the lock again on the nodes that answered that they have nothing:
+//! they came back empty, or somebody deleted it there. Otherwise a lock that is renewed for long would get lost node by
+//! node. Nobody else can be excluded by that who could have had it: the lock has a quorum, of which every other owner
+//! needs a node. So it is also done on nodes that take no new locks because they restarted; what they may have lost of
+//! others is not valid beside this hold. A node on which somebody else's remains are keeps them. What is put back is
+//! written as on the nodes that have it, counts as many entries as a quorum of them, and raises the counter for fencing
+//! tokens by a new proposal, as the node may have lost that too. Whoever's validity was over by then puts nothing back. An
+//! extension that meets a release, or a forced one, halfway may leave a remainder on a minority: it ends with its lease.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -9,11 +18,11 @@ use tokio::time::Instant;
 
 use super::ballot::{Ballot, Standing, Vote};
 use super::end::end_of_extend;
-use super::layouts::{Layout, Request};
+use super::layouts::{Form, Layout, Request};
 use super::owners::{found_there, outcome};
 use super::stragglers::Stragglers;
 use super::tidy::{Errand, Task};
-use super::{Attempt, Token};
+use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, Timestamp, quorum};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
@@ -35,15 +44,23 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let written = layout.written(token, ttl, now);
     let tokens = (token, written.as_ref().unwrap_or(token));
     let seats = group.seats(key);
+    group.leases().note(ttl, began.into_std());
     let mut ballot = Ballot::new(seats.len());
+    let forms = &Mutex::new(Vec::with_capacity(seats.len()));
     let answers = ask(
         &seats,
         |node| async move {
             let asked = Asked::begin("extend", node.name());
-            let extend = node.act(limit, |line| async move {
-                layout.extend(line, key, tokens, ttl).await
-            });
-            let told = asked.hear(extend).await;
+            let extend = async {
+                let extend = node.act(limit, |line| async move {
+                    layout.extend(line, key, tokens, ttl).await
+                });
+                let (told, form) = extend.await?;
+                let mut forms = forms.lock().unwrap_or_else(PoisonError::into_inner);
+                forms.extend(form);
+                Ok(told)
+            };
+            let told: Result<Told, Missed> = asked.hear(extend).await;
             told.map_err(|missed| layout.explain(missed))
         },
         |place, told| {
@@ -54,13 +71,60 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     .await;
     let known_at = Instant::now();
     let validity = quorum::validity(ttl, known_at - began, group.config.locking.drift);
-    Attempt {
-        end: end_of_extend(&ballot, validity, now),
-        known_at,
-        nodes: acts(group, &seats, &answers, &ActOutcome::Extended, key),
-        fence: None,
-        token: written.filter(|_| answers.contains(&Some(Ok(Told::Rewritten)))),
+    let end = end_of_extend(&ballot, validity, now);
+    let mut nodes = acts(group, &seats, &answers, &ActOutcome::Extended, key);
+    let forms = std::mem::take(&mut *forms.lock().unwrap_or_else(PoisonError::into_inner));
+    if let (End::Won(_), Some(form)) = (&end, common_form(forms, ballot.quorum())) {
+        let as_written = match form.layout {
+            Layout::Legacy => tokens.1,
+            Layout::Plain | Layout::Redisson | Layout::RedissonFair => tokens.0,
+        };
+        let lease = (as_written, ttl);
+        for place in put_back(group, &seats, &answers, form, (key, lease, limit)).await {
+            nodes[place].outcome = ActOutcome::Acquired;
+        }
     }
+    let is_rewritten = answers.contains(&Some(Ok(Told::Rewritten)));
+    Attempt {
+        end,
+        known_at,
+        nodes,
+        fence: None,
+        token: written.filter(|_| is_rewritten),
+    }
+}
+
+/// How a quorum of the nodes that have the lock have it; nothing where they differ.
+fn common_form(forms: Vec<Form>, quorum: usize) -> Option<Form> {
+    let layout = forms.first()?.layout;
+    let mut holds: Vec<u32> = forms.iter().map(|form| form.holds).collect();
+    holds.sort_unstable_by(|a, b| b.cmp(a));
+    let holds = *holds.get(quorum - 1)?;
+    let is_same = forms.iter().all(|form| form.layout == layout);
+    (is_same && holds <= Form::MOST_HOLDS).then_some(Form { layout, holds })
+}
+
+/// Takes the lock on the nodes that answered that they do not have it; the places of those that have it now.
+async fn put_back(
+    group: &Group,
+    seats: &[Arc<Node>],
+    answers: &Answers,
+    form: Form,
+    (key, (token, ttl), limit): (&LockKey, (&Token, Duration), Duration),
+) -> Vec<usize> {
+    let lacks = |place: &usize| answers[*place] == Some(Ok(Told::NotThere));
+    let fencing = group.config.locking.fencing;
+    let putting = (0..seats.len()).filter(lacks).map(|place| async move {
+        let node = &seats[place];
+        let fence = fencing.then(|| fence::propose(group.clock().now()));
+        let taking = node.act(limit, |line| async move {
+            Layout::put_back(form, line, node.clock(), key, (token, ttl), fence).await
+        });
+        // What fails is tried again with the next extension.
+        taking.await.is_ok_and(|is_back| is_back).then_some(place)
+    });
+    let places = futures::future::join_all(putting).await;
+    places.into_iter().flatten().collect()
 }
 
 /// Releases the lock on every node where the token is the owner's; where entries count, one of them. A node that could not

@@ -25,6 +25,8 @@
 //! - For fencing tokens: nodes remember how far they counted, or the proposer's clock is ahead of what was given before.
 //!   An owner that extends after its validity is over does not go by its fencing token any more.
 //!
+//! An extension with a quorum puts the lock back on nodes that do not have it, restarted ones too.
+//!
 //! How many nodes are down, cut off or empty does not matter: then less is locked. [`broken`] breaks each assumption, and
 //! leaves out each rule, and finds that it was needed.
 //!

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Timestamp, quorum};
 use lockkeeper::server::locking::ballot::{Ballot, Standing, Vote};
-use lockkeeper::server::locking::{End, end_of_extend};
+use lockkeeper::server::locking::{End, end_of_extend, fence};
 use lockkeeper::server::nodes::scripts::Told;
 use lockkeeper::server::nodes::trouble::Missed;
 
@@ -209,13 +209,38 @@ async fn extend(me: &Me, held: &mut Held) {
     held.until = held.until.max(began + elapsed + left);
     let ends = me.when(held.until);
     me.note(|| format!("has extended {} until {}", text(&held.want.token), ms(ends)));
-    let mut world = me.world();
-    let now = world.now;
-    if was_late && !me.plan.breaks(Broken::ExtendsTooLate) {
-        world.checker.revived(now, held.id, ends);
-    } else {
-        world.checker.prolonged(now, held.id, ends);
+    {
+        let mut world = me.world();
+        let now = world.now;
+        if was_late && !me.plan.breaks(Broken::ExtendsTooLate) {
+            world.checker.revived(now, held.id, ends);
+        } else {
+            world.checker.prolonged(now, held.id, ends);
+        }
     }
+    put_back(me, held, &ballot, ttl).await;
+}
+
+/// What an extension does that has a quorum, on nodes that do not have the lock: also on those that take no new ones.
+async fn put_back(me: &Me, held: &Held, ballot: &Ballot, ttl: Duration) {
+    let locking = &me.plan.locking;
+    let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
+    let remembered_ms = i64::try_from(fence::REMEMBERED.as_millis()).unwrap();
+    let is_absent = |node: &usize| ballot.votes()[*node] == Some(Vote::Absent);
+    for node in (0..me.nodes()).filter(is_absent) {
+        me.saw(Seen::PutBack);
+        let fence = locking.fencing.then(|| (me.propose(), remembered_ms));
+        let take = Rc::new(Call::Take {
+            lock: held.want.lock,
+            token: Rc::clone(&held.want.token),
+            ttl_ms: i64::try_from(ttl.as_millis()).unwrap(),
+            fence,
+            lease: me.plan.lease(),
+        });
+        me.ask(node, &take, limit);
+    }
+    while me.hear(None).await.is_some() {}
+    me.hang_up();
 }
 
 fn vote(told: Result<Told, Missed>) -> Vote {

@@ -197,6 +197,8 @@ pub async fn acquire(
 
 /// Renews a lease with the owner's token: on every node where it is the owner's, and only counted if that is a majority in time.
 ///
+/// With a quorum, nodes that lost the lock (they came back empty) are given it again: their outcome is `acquired`.
+///
 /// After 503 the lease is not what was asked for, and nowhere shorter than it was: extend again, or stop relying on it when
 /// the last `expires_at` that was answered has passed.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(Refusals, ActRefusals,

@@ -42,6 +42,20 @@ pub enum Layout {
     Legacy,
 }
 
+/// How a lock is written on a node that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// How.
+    pub layout: Layout,
+    /// How often its owner entered it.
+    pub holds: u32,
+}
+
+impl Form {
+    /// What is put back is entered so often at most: each time is a question.
+    pub const MOST_HOLDS: u32 = 16;
+}
+
 /// What a node is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Bid<'a> {
@@ -186,25 +200,69 @@ impl Layout {
         }
     }
 
-    /// Makes the lease on a node longer, never shorter. `written` is the token as the node is to see it.
+    /// Makes the lease on a node longer, never shorter. `written` is the token as the node is to see it. Where it was done,
+    /// also how the lock is written there.
     pub async fn extend(
         self,
         line: Line,
         key: &LockKey,
         (token, written): (&Token, &Token),
         ttl: Duration,
-    ) -> RedisResult<Told> {
+    ) -> RedisResult<(Told, Option<Form>)> {
         let told = match self {
-            Self::Plain => return plain::extend(line, key, token, ttl).await,
+            Self::Plain => plain::extend(line.clone(), key, token, ttl).await?,
             Self::Redisson | Self::RedissonFair => {
                 redisson::extend(line.clone(), key, token, ttl).await?
             }
             Self::Legacy => legacy::extend(line.clone(), key, token, written).await?,
         };
-        if is_plain(&told) {
-            return plain::extend(line, key, token, ttl).await;
+        let (layout, told) = if self != Self::Plain && is_plain(&told) {
+            (Self::Plain, plain::extend(line, key, token, ttl).await?)
+        } else {
+            (self, told)
+        };
+        Ok(match told {
+            Told::HeldStill { holds } => (Told::Done, Some(Form { layout, holds })),
+            Told::Done | Told::Rewritten => (told, Some(Form { layout, holds: 1 })),
+            Told::NotThere | Told::OtherOwner { .. } | Told::WrongType { .. } => (told, None),
+        })
+    }
+
+    /// Puts the lock back on a node that lost it, as it is elsewhere. `token` is what is written. Whoever does so has to
+    /// hold the lock on a quorum: then it can keep nobody else from it.
+    pub async fn put_back(
+        form: Form,
+        line: Line,
+        clock: &Clock,
+        key: &LockKey,
+        (token, ttl): (&Token, Duration),
+        fence: Option<u64>,
+    ) -> RedisResult<bool> {
+        let bid = Bid {
+            key,
+            token,
+            ttl,
+            wait: Duration::ZERO,
+            fence,
+            brought: false,
+        };
+        // Its owner stands in no queue: it has the lock already.
+        let layout = match form.layout {
+            Self::RedissonFair => Self::Redisson,
+            other => other,
+        };
+        let vote = layout.take(line.clone(), clock, &bid).await?;
+        if !matches!(vote, Vote::Ours { .. }) {
+            return Ok(false);
         }
-        Ok(told)
+        let again = Bid {
+            brought: true,
+            ..bid
+        };
+        for _ in 1..form.holds {
+            layout.take(line.clone(), clock, &again).await?;
+        }
+        Ok(true)
     }
 
     /// Releases on a node, as the owner does: where entries count, one of them, and once for each request.
