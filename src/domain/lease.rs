@@ -88,6 +88,17 @@ impl Lease {
         }
     }
 
+    /// The same on a clock that was set by so many milliseconds.
+    pub fn shifted(self, ms: i64) -> Self {
+        match self {
+            Self::Expires { at, left_ms } => Self::Expires {
+                at: at.plus_millis(ms),
+                left_ms,
+            },
+            Self::Never => Self::Never,
+        }
+    }
+
     /// When it ends; nothing for a lock that never expires.
     pub fn expires_at(self) -> Option<Timestamp> {
         match self {

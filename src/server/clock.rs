@@ -1,10 +1,95 @@
 //! The clock: real in the product, moved by hand in tests. The only place that asks the machine what time it is.
+//!
+//! The wall clock is for display, storage and what other machines wrote. It may be set at any time, so what came first and how long
+//! something takes is read from the steady clock ([`Moment`]).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::Timestamp;
+
+/// The two clocks are read one after the other. If more than this passes in between, they are read again.
+const BETWEEN_READINGS: Duration = Duration::from_millis(1);
+/// So often, on a machine that is too busy for it.
+const READINGS: usize = 5;
+/// A smaller difference between the two clocks is not a step: it is how exactly they can be read together.
+const SMALLEST_STEP_MS: i64 = 10;
+
+/// Where the steady clock of this process begins.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// A moment on a clock that only goes forward and that nobody sets. It says nothing outside of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Steady(Duration);
+
+impl Steady {
+    /// Time from `earlier` to this moment; nothing when `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The moment `span` later.
+    pub fn plus(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+
+    /// Milliseconds from `earlier` to this moment, negative when `earlier` is later.
+    pub fn millis_since(self, earlier: Self) -> i64 {
+        let ms = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        if self >= earlier {
+            ms(self.since(earlier))
+        } else {
+            -ms(earlier.since(self))
+        }
+    }
+}
+
+/// One moment on both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// What the wall clock showed.
+    pub wall: Timestamp,
+    /// What the steady clock showed.
+    pub steady: Steady,
+}
+
+impl Moment {
+    /// By how many milliseconds the wall clock was set between `earlier` and this moment: positive where it went ahead, 0
+    /// where nobody set it.
+    pub fn step_ms_since(self, earlier: Self) -> i64 {
+        let wall = self.wall.millis_since(earlier.wall);
+        let step = wall.saturating_sub(self.steady.millis_since(earlier.steady));
+        if step.abs() < SMALLEST_STEP_MS {
+            0
+        } else {
+            step
+        }
+    }
+
+    /// What the wall clock would have shown then, had nobody set it since.
+    pub fn wall_at(self, then: Steady) -> Timestamp {
+        self.wall.plus_millis(then.millis_since(self.steady))
+    }
+
+    /// When the wall clock will show this, if nobody sets it.
+    pub fn steady_at(self, then: Timestamp) -> Steady {
+        let ms = then.millis_since(self.wall);
+        let span = Duration::from_millis(ms.unsigned_abs());
+        if ms >= 0 {
+            self.steady.plus(span)
+        } else {
+            Steady(self.steady.0.saturating_sub(span))
+        }
+    }
+
+    /// The moment `span` later.
+    pub fn plus(self, span: Duration) -> Self {
+        Self {
+            wall: self.wall.plus(span),
+            steady: self.steady.plus(span),
+        }
+    }
+}
 
 /// Tells the time. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -13,7 +98,7 @@ pub struct Clock(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Real,
-    ByHand(Arc<AtomicI64>),
+    ByHand(Arc<Mutex<Moment>>),
 }
 
 impl Clock {
@@ -24,33 +109,120 @@ impl Clock {
 
     /// A clock that stands still at `start` until it is moved.
     pub fn by_hand(start: Timestamp) -> Self {
-        Self(Kind::ByHand(Arc::new(AtomicI64::new(start.millis()))))
+        let start = Moment {
+            wall: start,
+            steady: Steady::default(),
+        };
+        Self(Kind::ByHand(Arc::new(Mutex::new(start))))
     }
 
-    /// Now.
-    #[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
+    /// What the wall clock shows.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Kind::Real => {
-                let since = SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .unwrap_or_default();
-                Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-            }
-            Kind::ByHand(ms) => Timestamp::from_millis(ms.load(Ordering::SeqCst)),
+            Kind::Real => wall(),
+            Kind::ByHand(moment) => read(moment).wall,
+        }
+    }
+
+    /// What the steady clock shows.
+    pub fn steady(&self) -> Steady {
+        match &self.0 {
+            Kind::Real => Steady(BEGAN.elapsed()),
+            Kind::ByHand(moment) => read(moment).steady,
+        }
+    }
+
+    /// What both clocks show.
+    pub fn moment(&self) -> Moment {
+        match &self.0 {
+            Kind::Real => both(),
+            Kind::ByHand(moment) => *read(moment),
         }
     }
 
     /// Moves a clock that is moved by hand; the real one goes its own way.
     pub fn advance(&self, span: Duration) {
-        match &self.0 {
-            Kind::Real => {}
-            Kind::ByHand(ms) => {
-                ms.fetch_add(
-                    i64::try_from(span.as_millis()).unwrap_or(i64::MAX),
-                    Ordering::SeqCst,
-                );
-            }
+        if let Kind::ByHand(moment) = &self.0 {
+            let mut moment = read(moment);
+            *moment = moment.plus(span);
         }
+    }
+
+    /// Sets the wall clock of a clock that is moved by hand, by so many milliseconds; time does not pass.
+    pub fn step(&self, ms: i64) {
+        if let Kind::ByHand(moment) = &self.0 {
+            let mut moment = read(moment);
+            moment.wall = moment.wall.plus_millis(ms);
+        }
+    }
+}
+
+/// Both clocks of the machine. A pause of this thread between the two readings would look like a step.
+fn both() -> Moment {
+    let base = *BEGAN;
+    let mut readings = READINGS;
+    loop {
+        let (before, wall) = (base.elapsed(), wall());
+        let took = base.elapsed().saturating_sub(before);
+        readings -= 1;
+        if took <= BETWEEN_READINGS || readings == 0 {
+            let steady = Steady(before + took / 2);
+            return Moment { wall, steady };
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that may ask")]
+fn wall() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn read(moment: &Mutex<Moment>) -> MutexGuard<'_, Moment> {
+    moment.lock().expect("nobody panics while holding it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::from_millis(1_795_200_000_000);
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_told_from_time_that_passes() {
+        let clock = Clock::by_hand(START);
+        let before = clock.moment();
+        clock.advance(Duration::from_secs(5));
+        assert_eq!(clock.moment().step_ms_since(before), 0);
+        clock.step(-60_000);
+        let after = clock.moment();
+        assert_eq!(after.step_ms_since(before), -60_000);
+        assert!(after.steady > before.steady);
+        assert!(after.wall < before.wall);
+        clock.step(60_003);
+        assert_eq!(clock.moment().step_ms_since(before), 0, "as exact as that");
+    }
+
+    #[test]
+    fn moments_of_one_clock_are_found_on_the_other() {
+        let clock = Clock::by_hand(START);
+        let first = clock.steady();
+        clock.advance(Duration::from_secs(5));
+        let now = clock.moment();
+        assert_eq!(now.wall_at(first), START);
+        assert_eq!(now.steady_at(START), first);
+        let later = now.steady_at(START.plus_millis(6_000));
+        assert_eq!(later.since(now.steady), Duration::from_secs(1));
+        assert_eq!(first.millis_since(later), -6_000);
+    }
+
+    #[test]
+    fn the_clocks_of_the_machine_are_read_together() {
+        let before = Clock::real().moment();
+        let after = Clock::real().moment();
+        assert!(after.steady >= before.steady);
+        assert_eq!(after.step_ms_since(before), 0);
     }
 }

@@ -8,6 +8,7 @@ mod audit;
 mod bad_acts;
 mod bad_input;
 mod cli;
+mod clock_steps;
 mod cluster;
 mod cluster_slots;
 mod contention;

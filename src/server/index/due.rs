@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::domain::{LockKey, Timestamp};
-use crate::server::clock::Clock;
+use crate::domain::LockKey;
+use crate::server::clock::{Clock, Steady};
 
-/// Nobody sleeps longer than this: clocks may be set.
+/// Nobody sleeps longer than this: a clock may be moved by hand.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The moments at which the locks of one group are due.
@@ -23,13 +23,13 @@ pub(super) struct Due {
 
 #[derive(Default)]
 struct Times {
-    by_key: HashMap<LockKey, Timestamp>,
-    in_order: BTreeSet<(Timestamp, LockKey)>,
+    by_key: HashMap<LockKey, Steady>,
+    in_order: BTreeSet<(Steady, LockKey)>,
 }
 
 impl Due {
     /// A lock is due at this moment and at no other, or never.
-    pub(super) fn set(&self, key: &LockKey, at: Option<Timestamp>) {
+    pub(super) fn set(&self, key: &LockKey, at: Option<Steady>) {
         let mut times = self.times();
         if let Some(before) = times.by_key.get(key).copied() {
             if Some(before) == at {
@@ -53,7 +53,7 @@ impl Due {
     /// Waits until some are due, and takes them.
     pub(super) async fn next(&self, clock: &Clock, most: usize) -> Vec<LockKey> {
         loop {
-            let now = clock.now();
+            let now = clock.steady();
             let due = self.take(now, most);
             if !due.is_empty() {
                 return due;
@@ -67,7 +67,7 @@ impl Due {
         }
     }
 
-    fn take(&self, now: Timestamp, most: usize) -> Vec<LockKey> {
+    fn take(&self, now: Steady, most: usize) -> Vec<LockKey> {
         let mut times = self.times();
         let mut due = Vec::new();
         while due.len() < most
@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn each_lock_is_due_once_and_at_the_moment_that_was_said_last() {
-        let (due, at) = (Due::default(), Timestamp::from_millis);
+        let due = Due::default();
+        let at = |ms| Steady::default().plus(Duration::from_millis(ms));
         due.set(&"a".into(), Some(at(30)));
         due.set(&"b".into(), Some(at(20)));
         due.set(&"c".into(), Some(at(20)));

@@ -10,6 +10,7 @@ use crate::domain::{
     AcquiredAt, Answer, Change, Flag, Format, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
     Renewals, Timestamp, Verdict,
 };
+use crate::server::clock::Moment;
 
 /// A deadline that is read twice differs by the jitter of two round trips; only a larger step is a renewal.
 const RENEWAL_STEP_MS: i64 = 100;
@@ -22,10 +23,21 @@ const SAME_DEADLINE_MS: i64 = 60;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Memory {
     /// When the nodes were asked: an older answer that comes later is not believed.
-    asked_at: Timestamp,
+    asked: Moment,
     /// The largest lease left that was seen since the owner came or renewed: taken for the whole lease.
     pub(super) whole_lease_ms: u64,
     pub(super) beat: Beat,
+}
+
+impl Memory {
+    /// By how many milliseconds the wall clock was set since the nodes were asked.
+    pub(super) fn stepped_ms(&self, now: Moment) -> i64 {
+        now.step_ms_since(self.asked)
+    }
+
+    fn shift(&mut self, ms: i64) {
+        self.beat.shift(ms);
+    }
 }
 
 /// What one look at one key comes to.
@@ -43,20 +55,34 @@ pub(super) enum Step {
     Refresh(Memory, Box<Lock>),
 }
 
-/// Folds what the nodes answered at `asked_at` into what was shown `before`.
+/// Folds what the nodes answered to what they were `asked` into what was shown `before`.
+///
+/// Which answer is the later one, and whether the wall clock was set in between, is read from the steady clock. Where it was set,
+/// the moments that were shown before are put where the wall clock has them now: a deadline that moved with it was not renewed.
 ///
 /// An owner that goes on renewing for longer than `longest_hold` is pointed out.
 pub(super) fn fold(
     id: LockId,
     before: Option<&Lock>,
     memory: Option<&Memory>,
-    asked_at: Timestamp,
+    asked: Moment,
     longest_hold: Duration,
     entry: Entry,
 ) -> Step {
-    if memory.is_some_and(|memory| memory.asked_at > asked_at) {
+    if memory.is_some_and(|memory| memory.asked.steady > asked.steady) {
         return Step::Nothing;
     }
+    let asked_at = asked.wall;
+    let shown = before;
+    let stepped_ms = memory.map_or(0, |memory| memory.stepped_ms(asked));
+    let shifted = before
+        .filter(|_| stepped_ms != 0)
+        .map(|before| shift(before, stepped_ms));
+    let before = shifted.as_ref().or(before);
+    let memory = memory.cloned().map(|mut memory| {
+        memory.shift(stepped_ms);
+        memory
+    });
     let answers: Vec<&Answer> = entry.nodes.iter().map(|node| &node.answer).collect();
     let mode = entry.told.map_or(Mode::Exclusive, |told| told.mode);
     match (judge(&answers, mode), before) {
@@ -77,30 +103,65 @@ pub(super) fn fold(
         }
         (Judgement::NotObserved | Judgement::CannotTell, None) => Step::Nothing,
         (Judgement::Seen(seen), before) => {
-            show(id, before, memory, asked_at, longest_hold, seen, entry)
+            let (memory, lock, kind) = show(id, before, memory, asked, longest_hold, seen, entry);
+            let looks_the_same = shown.is_some_and(|shown| same(shown, &lock));
+            let lock = Box::new(lock);
+            match kind {
+                Kind::Appeared => Step::Remember(memory, Change::Appeared { lock }),
+                Kind::ChangedHands => Step::Remember(memory, Change::ChangedHands { lock }),
+                Kind::Renewed => Step::Remember(memory, Change::Renewed { lock }),
+                Kind::Stays if looks_the_same => Step::Refresh(memory, lock),
+                Kind::Stays => Step::Remember(memory, Change::Updated { lock }),
+            }
         }
     }
+}
+
+/// What happened to a lock that is seen.
+enum Kind {
+    Appeared,
+    ChangedHands,
+    Renewed,
+    Stays,
+}
+
+/// A lock as it would have been shown by a clock that was set by so many milliseconds.
+fn shift(lock: &Lock, ms: i64) -> Lock {
+    let mut lock = lock.clone();
+    lock.lease = lock.lease.shifted(ms);
+    lock.observed_at = lock.observed_at.plus_millis(ms);
+    lock.renewals.last_at = lock.renewals.last_at.map(|at| at.plus_millis(ms));
+    // What an owner claims is by its own clock.
+    if lock.acquired_at_is == AcquiredAt::FirstSeen {
+        lock.acquired_at = lock.acquired_at.plus_millis(ms);
+    }
+    for node in &mut lock.nodes {
+        if let Answer::Holds { lease, .. } = &mut node.answer {
+            *lease = lease.shifted(ms);
+        }
+    }
+    lock
 }
 
 fn show(
     id: LockId,
     before: Option<&Lock>,
-    memory: Option<&Memory>,
-    asked_at: Timestamp,
+    memory: Option<Memory>,
+    asked: Moment,
     longest_hold: Duration,
     seen: Seen,
     entry: Entry,
-) -> Step {
+) -> (Memory, Lock, Kind) {
+    let asked_at = asked.wall;
     let told = entry.told;
     let left_ms = seen.lease.remaining_ms(asked_at).unwrap_or(0);
     let same_owner = before.filter(|before| is_same_owner(before, &seen.owners));
-    let known = same_owner.and(memory).cloned();
-    let mut memory = known.unwrap_or(Memory {
-        asked_at,
+    let mut memory = same_owner.and(memory).unwrap_or(Memory {
+        asked,
         whole_lease_ms: left_ms,
         beat: Beat::default(),
     });
-    memory.asked_at = asked_at;
+    memory.asked = asked;
 
     let watched = entry.watched;
     let step = if watched.writes > 0 {
@@ -176,33 +237,13 @@ fn show(
     };
     lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
 
-    match before {
-        None => Step::Remember(
-            memory,
-            Change::Appeared {
-                lock: Box::new(lock),
-            },
-        ),
-        Some(before) if !is_same_owner(before, &lock.owners) => Step::Remember(
-            memory,
-            Change::ChangedHands {
-                lock: Box::new(lock),
-            },
-        ),
-        Some(_) if renewed => Step::Remember(
-            memory,
-            Change::Renewed {
-                lock: Box::new(lock),
-            },
-        ),
-        Some(before) if !same(before, &lock) => Step::Remember(
-            memory,
-            Change::Updated {
-                lock: Box::new(lock),
-            },
-        ),
-        Some(_) => Step::Refresh(memory, Box::new(lock)),
-    }
+    let kind = match before {
+        None => Kind::Appeared,
+        Some(before) if !is_same_owner(before, &lock.owners) => Kind::ChangedHands,
+        Some(_) if renewed => Kind::Renewed,
+        Some(_) => Kind::Stays,
+    };
+    (memory, lock, kind)
 }
 
 /// A known lock of which no node that answers shows anything, while those that do not answer could hold it.

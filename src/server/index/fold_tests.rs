@@ -3,6 +3,7 @@
 use super::super::merge::{Told, Watched};
 use super::*;
 use crate::domain::{Confidence, Ending, Fingerprint};
+use crate::server::clock::Clock;
 
 #[path = "told_tests.rs"]
 mod told;
@@ -29,10 +30,13 @@ fn owner(n: u8) -> Owner {
 
 /// One lock on three nodes, and a clock.
 struct Story {
+    clock: Clock,
     now: Timestamp,
     lock: Option<Lock>,
     memory: Option<Memory>,
     watched: Watched,
+    /// When the nodes are asked, where that is not now.
+    asked: Option<Moment>,
     mode: Mode,
     overdue_after_ms: Option<u64>,
     /// How often owner 1 renewed through this console.
@@ -42,10 +46,12 @@ struct Story {
 impl Story {
     fn begin() -> Self {
         Self {
+            clock: Clock::by_hand(START),
             now: START,
             lock: None,
             memory: None,
             watched: Watched::default(),
+            asked: None,
             mode: Mode::Exclusive,
             overdue_after_ms: None,
             here: 0,
@@ -73,7 +79,15 @@ impl Story {
     }
 
     fn after(&mut self, ms: i64) -> &mut Self {
-        self.now = self.now.plus_millis(ms);
+        self.clock.advance(Duration::from_millis(ms.unsigned_abs()));
+        self.now = self.clock.now();
+        self
+    }
+
+    /// The wall clock is set by so many milliseconds.
+    fn stepped(&mut self, ms: i64) -> &mut Self {
+        self.clock.step(ms);
+        self.now = self.clock.now();
         self
     }
 
@@ -142,7 +156,7 @@ impl Story {
             id(),
             self.lock.as_ref(),
             self.memory.as_ref(),
-            self.now,
+            self.asked.take().unwrap_or_else(|| self.clock.moment()),
             LONGEST_HOLD,
             entry,
         ) {
@@ -305,9 +319,56 @@ fn another_owner_starts_anew() {
 #[test]
 fn an_answer_that_was_asked_for_earlier_is_not_believed() {
     let mut story = Story::begin();
+    story.held(1, Some(30_000));
+    let earlier = story.clock.moment();
     story.after(1_000).held(2, Some(30_000));
-    assert_eq!(story.after(-500).held(1, Some(30_000)), None);
+    story.asked = Some(earlier);
+    assert_eq!(story.after(500).held(1, Some(30_000)), None);
     assert_eq!(story.lock().owner, Some(owner(2)));
+}
+
+#[test]
+fn an_answer_that_was_asked_for_later_is_believed_though_the_clock_was_set_back() {
+    let mut story = Story::begin();
+    story.held(1, Some(30_000));
+    story.after(1_000).stepped(-60_000);
+    assert!(matches!(
+        story.held(2, Some(-30_000)),
+        Some(Change::ChangedHands { .. })
+    ));
+    story.after(1_000).stepped(-60_000);
+    assert!(matches!(
+        story.absent(),
+        Some(Change::Gone {
+            ending: Ending::Released,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_step_of_the_clock_is_no_renewal_and_changes_neither_ages_nor_risks() {
+    for step in [400, 500, 60_000, -400, -60_000, 7_200_000] {
+        let mut story = Story::begin();
+        story.held(1, Some(30_000));
+        story.after(10_000).held(1, Some(40_000));
+        story.after(10_000).held(1, Some(50_000));
+        let flags = story.lock().flags.clone();
+        story.after(1_000).stepped(step);
+        let change = story.held(1, Some(50_000 + step));
+        assert!(
+            matches!(change, Some(Change::Updated { .. })),
+            "{step}: the deadline is another moment of the clock: {change:?}"
+        );
+        let lock = story.lock();
+        assert_eq!((lock.renewals.count, lock.renewals.missed_beats), (2, 0));
+        assert_eq!(lock.flags, flags, "{step}");
+        assert_eq!(story.now.millis_since(lock.acquired_at), 21_000, "{step}");
+        assert_eq!(lock.lease.remaining_ms(story.now), Some(29_000), "{step}");
+        story.after(9_000).held(1, Some(60_000 + step));
+        let renewals = &story.lock().renewals;
+        assert_eq!((renewals.count, renewals.every_ms), (3, Some(10_000)));
+    }
 }
 
 #[test]

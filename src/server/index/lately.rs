@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{LockId, Timestamp};
+use crate::domain::LockId;
+use crate::server::clock::Steady;
 
 /// Answers come in within this time, or not at all.
 const LATE_ANSWERS_MS: i64 = 10_000;
@@ -11,23 +12,23 @@ const MOST: usize = 4_096;
 
 /// When the nodes were asked that showed a lock no more.
 #[derive(Default)]
-pub(super) struct Lately(HashMap<LockId, Timestamp>);
+pub(super) struct Lately(HashMap<LockId, Steady>);
 
 impl Lately {
     /// The nodes were asked at this moment, and do not have it.
-    pub(super) fn gone(&mut self, id: LockId, asked_at: Timestamp) {
+    pub(super) fn gone(&mut self, id: LockId, asked: Steady) {
         if self.0.len() >= MOST {
             self.0
-                .retain(|_, gone| asked_at.millis_since(*gone) < LATE_ANSWERS_MS);
+                .retain(|_, gone| asked.millis_since(*gone) < LATE_ANSWERS_MS);
         }
         if self.0.len() < MOST * 4 {
-            self.0.insert(id, asked_at);
+            self.0.insert(id, asked);
         }
     }
 
     /// Whether it was gone when the nodes were asked later than this.
-    pub(super) fn was_gone_after(&self, id: &LockId, asked_at: Timestamp) -> bool {
-        self.0.get(id).is_some_and(|gone| *gone > asked_at)
+    pub(super) fn was_gone_after(&self, id: &LockId, asked: Steady) -> bool {
+        self.0.get(id).is_some_and(|gone| *gone > asked)
     }
 
     /// Forgets those of groups that do not stay.
@@ -38,6 +39,8 @@ impl Lately {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn id(n: usize) -> LockId {
@@ -50,7 +53,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_older_than_the_end_of_a_lock_is_known_as_such() {
         let mut lately = Lately::default();
-        let at = Timestamp::from_millis;
+        let at = |ms| Steady::default().plus(Duration::from_millis(ms));
         lately.gone(id(1), at(1_000));
         assert!(lately.was_gone_after(&id(1), at(999)));
         assert!(!lately.was_gone_after(&id(1), at(1_000)));
@@ -62,14 +65,14 @@ mod tests {
     #[test]
     fn those_that_no_answer_can_be_late_for_give_way_to_newer_ones_and_there_are_never_too_many() {
         let mut lately = Lately::default();
-        let at = Timestamp::from_millis;
+        let at = |ms| Steady::default().plus(Duration::from_millis(ms));
         for n in 0..MOST {
             lately.gone(id(n), at(0));
         }
-        lately.gone(id(MOST), at(LATE_ANSWERS_MS));
+        lately.gone(id(MOST), at(LATE_ANSWERS_MS.unsigned_abs()));
         assert_eq!(lately.0.len(), 1);
         for n in 0..MOST * 5 {
-            lately.gone(id(n), at(LATE_ANSWERS_MS));
+            lately.gone(id(n), at(LATE_ANSWERS_MS.unsigned_abs()));
         }
         assert_eq!(lately.0.len(), MOST * 4);
     }

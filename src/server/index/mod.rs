@@ -39,7 +39,7 @@ use crate::domain::{
     Answer, Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
     NodeAnswer, Timestamp, glob,
 };
-use crate::server::clock::Clock;
+use crate::server::clock::{Clock, Steady};
 use crate::server::config::Naming;
 use crate::server::nodes::{Group, Look, coverage_before_the_first_pass};
 use contention::Contention;
@@ -185,7 +185,7 @@ impl Index {
         let (reply, answer) = oneshot::channel();
         let report = Report::Looked {
             group: String::new(),
-            asked_at: self.now(),
+            asked: self.clock.moment(),
             entries: Vec::new(),
             reply: Some(reply),
         };
@@ -202,6 +202,11 @@ impl Index {
     /// The server's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The server's steady clock.
+    pub fn steady(&self) -> Steady {
+        self.clock.steady()
     }
 
     /// Has the nodes asked about a lock soon, because something was done to it. Never waits: under a flood of acts some
@@ -255,7 +260,7 @@ impl Index {
         if sample.failures_unknown.is_some() {
             return;
         }
-        let now = self.now();
+        let now = self.steady();
         let window = std::time::Duration::from_millis(sample.took_ms);
         self.contention.sampled(group, &sample.locks, window, now);
         let report = Report::Signs {
@@ -324,11 +329,12 @@ impl Index {
     pub async fn look_again(&self, group: &Group, key: &LockKey) -> Option<Looked> {
         let keys = std::slice::from_ref(key);
         let look = group.look(keys).await;
-        let asked_at = look.asked_at;
+        let asked = look.asked;
         let mut entries = self.merged(group, look, keys);
         let fed = group.fed();
         for entry in &mut entries {
-            entry.watched.fed_since = fed.since(&entry.key);
+            let fed_since = fed.since(&entry.key);
+            entry.watched.fed_since = fed_since.map(|since| asked.wall_at(since));
         }
         let id = LockId {
             group: group.config.name.clone(),
@@ -338,7 +344,7 @@ impl Index {
         let (reply, answer) = oneshot::channel();
         let report = Report::Looked {
             group: group.config.name.clone(),
-            asked_at,
+            asked,
             entries,
             reply: Some(reply),
         };

@@ -18,7 +18,8 @@ use super::report::Report;
 use super::seats::Seats;
 use super::stream::Stream;
 use super::{Looked, renewing};
-use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey, Timestamp};
+use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey};
+use crate::server::clock::{Moment, Steady};
 
 /// Keeps what the board does not carry, and writes it.
 pub(super) struct Observer {
@@ -67,7 +68,7 @@ impl Observer {
             match report {
                 Some(Report::Looked {
                     group,
-                    asked_at,
+                    asked,
                     entries,
                     reply,
                 }) => {
@@ -83,7 +84,7 @@ impl Observer {
                     let mut changes = Vec::new();
                     for mut entry in entries {
                         changes.extend(self.belongs_together(&group, &mut entry));
-                        changes.extend(self.see(&group, asked_at, entry));
+                        changes.extend(self.see(&group, asked, entry));
                     }
                     self.stream.publish(changes);
                     if let (Some(reply), Some((id, nodes))) = (reply, first) {
@@ -149,7 +150,7 @@ impl Observer {
     }
 
     /// What new signs of contention change.
-    fn sense(&self, group: &str, key: LockKey, at: Timestamp) -> Option<Change> {
+    fn sense(&self, group: &str, key: LockKey, at: Steady) -> Option<Change> {
         let id = LockId {
             group: group.to_owned(),
             key,
@@ -205,7 +206,7 @@ impl Observer {
     }
 
     /// What the answers about one key change.
-    fn see(&mut self, group: &str, asked_at: Timestamp, mut entry: Entry) -> Option<Change> {
+    fn see(&mut self, group: &str, asked: Moment, mut entry: Entry) -> Option<Change> {
         let id = LockId {
             group: group.to_owned(),
             key: entry.key.clone(),
@@ -213,30 +214,34 @@ impl Observer {
         if entry.told.is_some() {
             entry.overdue_after_ms = self.histories.overdue_after_ms(&id);
         }
-        let (told, unmeasured) = self.contention.evidence(&id, asked_at);
+        let (told, unmeasured) = self.contention.evidence(&id, asked.steady);
         entry.evidence = together(entry.evidence, told);
         entry.unmeasured = unmeasured;
         entry.renewed_here = self.renewed_here.of(&id);
         let before = self.stream.read(|board| board.locks.get(&id).cloned());
+        let memory = self.memories.get(&id);
+        let stepped_ms = memory.map_or(0, |memory| memory.stepped_ms(asked));
         let seen = Seen {
-            asked_at,
-            before: before.as_ref().map(|before| before.observed_at),
+            asked_at: asked.wall,
+            before: before
+                .as_ref()
+                .map(|before| before.observed_at.plus_millis(stepped_ms)),
+            stepped_ms,
             fed_since: entry.watched.fed_since,
             told: entry.watched.writes > 0,
         };
         let overdue_after_ms = entry.overdue_after_ms;
-        if self.lately.was_gone_after(&id, asked_at) {
+        if self.lately.was_gone_after(&id, asked.steady) {
             return None;
         }
         // A late answer of a group that is gone.
         let seat = self.seats.of(group)?;
         let longest_hold = seat.longest_hold;
-        let memory = self.memories.get(&id);
         let step = fold(
             id.clone(),
             before.as_deref(),
             memory,
-            asked_at,
+            asked,
             longest_hold,
             entry,
         );
@@ -251,10 +256,10 @@ impl Observer {
                 | Change::Updated { lock },
             )
             | Step::Refresh(memory, lock) => {
-                let due = renewing::due(lock, memory, longest_hold, asked_at);
+                let due = renewing::due(lock, memory, longest_hold, asked.wall);
                 let overdue = renewing::overdue_at(lock, overdue_after_ms);
                 let due = due.into_iter().chain(overdue).min();
-                seat.due.set(&id.key, due);
+                seat.due.set(&id.key, due.map(|at| asked.steady_at(at)));
             }
             Step::Remember(_, Change::Gone { .. } | Change::Lost { .. } | Change::Group { .. }) => {
             }
@@ -265,7 +270,7 @@ impl Observer {
                 self.memories.remove(&id);
                 self.contention.forget(&id);
                 self.renewed_here.forget(&id);
-                self.lately.gone(id.clone(), asked_at);
+                self.lately.gone(id.clone(), asked.steady);
                 // Nobody listens where nobody can wait.
                 let _nobody = self.gone.send(id);
                 Some(change)

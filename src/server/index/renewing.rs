@@ -23,6 +23,11 @@ pub(super) struct Beat {
 }
 
 impl Beat {
+    /// The wall clock was set by so many milliseconds: the time from one to the next is not changed by that.
+    pub(super) fn shift(&mut self, ms: i64) {
+        self.first_at = self.first_at.map(|at| at.plus_millis(ms));
+    }
+
     /// So many renewals came to light at `now`.
     pub(super) fn renewed(
         &mut self,

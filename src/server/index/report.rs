@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 use super::Looked;
 use super::merge::Entry;
 use crate::domain::{Change, Fingerprint, GroupView, LockId, LockKey, Timestamp};
+use crate::server::clock::{Moment, Steady};
 
 /// Something to be told.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ pub(super) enum Report {
         /// The group.
         group: String,
         /// When they were asked: older answers never overwrite newer ones.
-        asked_at: Timestamp,
+        asked: Moment,
         /// One per key.
         entries: Vec<Entry>,
         /// Told what the first entry came to.
@@ -25,7 +26,7 @@ pub(super) enum Report {
         /// The group.
         group: String,
         /// When.
-        at: Timestamp,
+        at: Steady,
         /// The locks.
         keys: Vec<LockKey>,
     },

@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::domain::{Evidence, LockId, LockKey, Timestamp};
+use crate::domain::{Evidence, LockId, LockKey};
+use crate::server::clock::Steady;
 
 /// The time that counted attempts cover.
 const WINDOW: Duration = Duration::from_secs(60);
+
+/// Attempts within this time of the first are counted in one figure.
+const COUNTED_TOGETHER: Duration = Duration::from_secs(1);
 
 /// So many locks are counted for at once; attempts on others beyond go uncounted.
 const MOST_LOCKS: usize = 100_000;
@@ -21,8 +25,8 @@ struct Want {
     waiting: u64,
     /// Those of them who stand in the queue that the nodes have.
     in_nodes_queue: u64,
-    /// Attempts that found the lock taken, by the second in which they did.
-    refused: VecDeque<(i64, u64)>,
+    /// Attempts that found the lock taken, by when the first of those that are counted together did.
+    refused: VecDeque<(Steady, u64)>,
 }
 
 impl Wants {
@@ -40,15 +44,14 @@ impl Wants {
     }
 
     /// Somebody wanted this lock and found it taken.
-    pub fn refused(&self, id: &LockId, now: Timestamp) {
+    pub fn refused(&self, id: &LockId, now: Steady) {
         let mut wants = self.wants();
         let Some(want) = entry(&mut wants, id) else {
             return;
         };
-        let second = now.millis() / 1000;
         match want.refused.back_mut() {
-            Some((last, count)) if *last == second => *count += 1,
-            Some(_) | None => want.refused.push_back((second, 1)),
+            Some((began, count)) if now.since(*began) < COUNTED_TOGETHER => *count += 1,
+            Some(_) | None => want.refused.push_back((now, 1)),
         }
         want.forget_before(now);
     }
@@ -62,7 +65,7 @@ impl Wants {
 
     /// What is known about this lock, together with those in the queue that its nodes have: whoever of ours stands in it is
     /// counted once, and also before the nodes were asked again.
-    pub fn evidence(&self, id: &LockId, in_nodes_queue: u64, now: Timestamp) -> Vec<Evidence> {
+    pub fn evidence(&self, id: &LockId, in_nodes_queue: u64, now: Steady) -> Vec<Evidence> {
         let evidence = |kind: &str, value: u64, window: Duration| Evidence {
             kind: kind.to_owned(),
             value,
@@ -103,9 +106,12 @@ fn entry<'a>(wants: &'a mut BTreeMap<LockId, Want>, id: &LockId) -> Option<&'a m
 }
 
 impl Want {
-    fn forget_before(&mut self, now: Timestamp) {
-        let oldest = now.millis() / 1000 - i64::try_from(WINDOW.as_secs()).unwrap_or(i64::MAX);
-        while self.refused.front().is_some_and(|(at, _)| *at <= oldest) {
+    fn forget_before(&mut self, now: Steady) {
+        while self
+            .refused
+            .front()
+            .is_some_and(|(at, _)| now.since(*at) >= WINDOW)
+        {
             self.refused.pop_front();
         }
     }
@@ -115,36 +121,36 @@ impl Want {
 mod tests {
     use super::*;
 
-    fn told(wants: &Wants, id: &LockId, now: Timestamp) -> Vec<(String, u64)> {
+    fn told(wants: &Wants, id: &LockId, now: Steady) -> Vec<(String, u64)> {
         let evidence = wants.evidence(id, 0, now).into_iter();
         evidence.map(|one| (one.kind, one.value)).collect()
     }
 
     #[test]
     fn attempts_count_for_a_minute_and_waiters_while_they_wait() {
-        let (wants, now) = (Wants::default(), Timestamp::from_millis(1_795_200_545_000));
+        let (wants, now) = (Wants::default(), Steady::default());
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),
         };
         assert_eq!(told(&wants, &id, now), []);
         wants.refused(&id, now);
-        wants.refused(&id, now.plus_millis(400));
-        wants.refused(&id, now.plus_millis(30_000));
+        wants.refused(&id, now.plus(Duration::from_millis(400)));
+        wants.refused(&id, now.plus(Duration::from_secs(30)));
         wants.waiting(&id, 3, 0);
-        let later = now.plus_millis(59_000);
+        let later = now.plus(Duration::from_secs(59));
         let both = [("queue".to_owned(), 3), ("api-attempts".to_owned(), 3)];
         assert_eq!(told(&wants, &id, later), both);
         wants.waiting(&id, 0, 0);
-        let later = now.plus_millis(61_000);
+        let later = now.plus(Duration::from_secs(61));
         assert_eq!(told(&wants, &id, later), [("api-attempts".to_owned(), 1)]);
-        assert_eq!(told(&wants, &id, now.plus_millis(91_000)), []);
+        assert_eq!(told(&wants, &id, now.plus(Duration::from_secs(91))), []);
         assert!(wants.wants().is_empty(), "nothing is kept for ever");
     }
 
     #[test]
     fn whoever_waits_here_and_on_the_nodes_is_one() {
-        let (wants, now) = (Wants::default(), Timestamp::from_millis(1_795_200_545_000));
+        let (wants, now) = (Wants::default(), Steady::default());
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),

@@ -223,7 +223,7 @@ impl<'a> LookAtNode<'a> {
             }
             found[i] = value;
         }
-        self.with_memory(|memory| memory.sweep(self.clock.now()));
+        self.with_memory(|memory| memory.sweep(self.clock.steady()));
         Ok(found)
     }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::sighting::{Ttl, Value};
 use super::trip::TouchClock;
-use crate::domain::{LockKey, Timestamp};
+use crate::domain::LockKey;
+use crate::server::clock::{Moment, Steady};
 
 /// How exactly a deadline can be told from `PTTL`, besides the round trip.
 const BLUR: Duration = Duration::from_millis(10);
@@ -24,13 +25,13 @@ const LONGEST_TRUST_WITHOUT_TTL: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub struct Memory {
     keys: HashMap<LockKey, Remembered>,
-    swept_at: Option<Timestamp>,
+    swept_at: Option<Steady>,
 }
 
 struct Remembered {
     value: Value,
     reading: Reading,
-    asked_at: Timestamp,
+    asked_at: Steady,
     /// Two readings found the same deadline. One alone may lie between two owners that came within one another's blur.
     is_settled: bool,
 }
@@ -42,8 +43,8 @@ pub struct Reading {
     pub type_name: String,
     /// How long it lives on.
     pub ttl: Ttl,
-    /// When, on our clock.
-    pub at: Timestamp,
+    /// When, on our clocks.
+    pub at: Moment,
     /// How long the round trip took.
     pub took: Duration,
     /// The server second in which it was last touched; for a value that was read, the second of reading.
@@ -57,8 +58,9 @@ impl Reading {
             (Ttl::Ms(mine), Ttl::Ms(theirs)) => {
                 let apart = self
                     .at
+                    .steady
                     .plus(Duration::from_millis(mine))
-                    .millis_since(other.at.plus(Duration::from_millis(theirs)));
+                    .millis_since(other.at.steady.plus(Duration::from_millis(theirs)));
                 u128::from(apart.unsigned_abs()) <= (self.took + other.took + BLUR).as_millis()
             }
             (Ttl::Ms(_), Ttl::Never) | (Ttl::Never, Ttl::Ms(_)) => false,
@@ -79,10 +81,10 @@ impl Memory {
     /// The value that was last read, if nothing suggests that it changed.
     pub fn recall(&mut self, key: &LockKey, now: &Reading) -> Option<Value> {
         let known = self.keys.get_mut(key)?;
-        known.asked_at = now.at;
+        known.asked_at = now.at.steady;
         let is_fresh = match now.ttl {
             Ttl::Ms(_) => true,
-            Ttl::Never => now.at.since(known.reading.at) < LONGEST_TRUST_WITHOUT_TTL,
+            Ttl::Never => now.at.steady.since(known.reading.at.steady) < LONGEST_TRUST_WITHOUT_TTL,
         };
         let holds = known.is_settled
             && is_fresh
@@ -104,7 +106,7 @@ impl Memory {
                 .keys
                 .get(key)
                 .is_some_and(|known| known.value == value && known.reading.same_deadline(&reading));
-        let asked_at = reading.at;
+        let asked_at = reading.at.steady;
         self.keys.insert(
             key.clone(),
             Remembered {
@@ -127,7 +129,7 @@ impl Memory {
     }
 
     /// Forgets keys nobody asks about any more.
-    pub fn sweep(&mut self, now: Timestamp) {
+    pub fn sweep(&mut self, now: Steady) {
         if self
             .swept_at
             .is_none_or(|then| now.since(then) >= FORGET_AFTER / 4)
@@ -168,14 +170,24 @@ fn is_shared_number(value: &Value) -> bool {
 mod tests {
     use super::*;
 
+    use crate::domain::Timestamp;
+
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
+    fn moment(at_ms: u64) -> Moment {
+        let now = Moment {
+            wall: NOW,
+            steady: Steady::default(),
+        };
+        now.plus(Duration::from_millis(at_ms))
+    }
+
     /// The key at `at_ms`, `ttl_ms` before its end, last touched in the server's second `touched`.
-    fn reading(at_ms: i64, ttl_ms: u64, touched: i64) -> Reading {
+    fn reading(at_ms: u64, ttl_ms: u64, touched: i64) -> Reading {
         Reading {
             type_name: "string".to_owned(),
             ttl: Ttl::Ms(ttl_ms),
-            at: NOW.plus_millis(at_ms),
+            at: moment(at_ms),
             took: Duration::from_millis(1),
             touched: Some(TouchClock(touched)),
         }
@@ -275,9 +287,9 @@ mod tests {
     #[test]
     fn keys_nobody_asks_about_are_forgotten() {
         let (mut memory, _) = memory_of(5);
-        memory.sweep(NOW.plus_millis(30_000));
+        memory.sweep(moment(30_000).steady);
         assert_eq!(memory.len(), 1);
-        memory.sweep(NOW.plus_millis(90_000));
+        memory.sweep(moment(90_000).steady);
         assert!(memory.is_empty());
     }
 }

@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Coverage, GroupKind, LockKey, NodePast, NodeView, Timestamp};
-use crate::server::clock::Clock;
+use crate::server::clock::{Clock, Moment};
 use crate::server::config::GroupConfig;
 use cluster::Cluster;
 pub use feed::{Fed, Inbox, Writes, learn};
@@ -91,7 +91,7 @@ pub struct Circumstances {
 #[derive(Clone, Debug)]
 pub struct Look {
     /// When the question was sent.
-    pub asked_at: Timestamp,
+    pub asked: Moment,
     /// One per configured node, in order; in a cluster one per node that was asked about some of the keys.
     pub nodes: Vec<NodeLook>,
 }
@@ -334,8 +334,20 @@ impl Group {
 
     /// Asks all nodes at once about some keys. Ends within the command time limit whatever the nodes do (more than 5,000
     /// keys take proportionally longer); a node that is known to be down costs nothing.
+    ///
+    /// Deadlines are moments of the wall clock. If it is set in the meantime, they are not comparable with when the nodes were
+    /// asked: then the nodes are asked once more.
     pub async fn look(&self, keys: &[LockKey]) -> Look {
-        let asked_at = self.clock.now();
+        let look = self.look_once(keys).await;
+        if self.clock.moment().step_ms_since(look.asked) == 0 {
+            look
+        } else {
+            self.look_once(keys).await
+        }
+    }
+
+    async fn look_once(&self, keys: &[LockKey]) -> Look {
+        let asked = self.clock.moment();
         let nodes = match &self.members {
             Members::Fixed(nodes) => nodes,
             Members::Cluster(cluster) => {
@@ -344,7 +356,7 @@ impl Group {
                     restart::hazard(&past, 0, self.rules(), Instant::now()).is_some()
                 };
                 return Look {
-                    asked_at,
+                    asked,
                     nodes: cluster.look(keys, is_hazard).await,
                 };
             }
@@ -360,10 +372,10 @@ impl Group {
                 }
             }
         };
-        let asked = nodes.iter().zip(self.hazards(nodes)).map(ask);
+        let looks = nodes.iter().zip(self.hazards(nodes)).map(ask);
         Look {
-            asked_at,
-            nodes: join_all(asked).await,
+            asked,
+            nodes: join_all(looks).await,
         }
     }
 

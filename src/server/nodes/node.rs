@@ -186,7 +186,7 @@ impl Node {
                 self.health().moved(before, (now, at), outstanding);
                 self.shut(Trouble::down("the primary is another server now"));
                 self.kick.notify_one();
-                self.feed.has_a_gap(now);
+                self.feed.has_a_gap(self.clock.steady());
             }
         }
     }

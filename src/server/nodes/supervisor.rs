@@ -113,7 +113,7 @@ impl Node {
         let is_another = self.health().is_another(&vitals);
         self.heard(vitals);
         if is_another {
-            self.feed().has_a_gap(self.clock.now());
+            self.feed().has_a_gap(self.clock.steady());
         }
     }
 

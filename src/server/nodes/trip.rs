@@ -7,8 +7,8 @@ use redis::{
 };
 
 use super::wire::Wire;
-use crate::domain::{LockKey, Timestamp};
-use crate::server::clock::Clock;
+use crate::domain::LockKey;
+use crate::server::clock::{Clock, Moment};
 
 /// The server's clock for idle times: seconds, modulo 2²⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Questions {
 
     /// Sends them all and waits for all answers.
     pub async fn send(self, connection: &mut Wire, clock: &Clock) -> RedisResult<Trip> {
-        let (sent_at, sent) = (clock.now(), Instant::now());
+        let (sent_at, sent) = (clock.moment(), Instant::now());
         let answers: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
             Vec::new()
         } else {
@@ -93,8 +93,8 @@ impl Questions {
 /// The answers of one round trip.
 pub struct Trip {
     answers: std::vec::IntoIter<RedisResult<Value>>,
-    /// The middle of the round trip, on our clock.
-    pub at: Timestamp,
+    /// The middle of the round trip, on our clocks.
+    pub at: Moment,
     /// How long it took.
     pub took: Duration,
     /// What the server's clock for idle times showed, where it was asked and may be.

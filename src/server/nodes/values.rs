@@ -40,9 +40,12 @@ impl Found {
     /// The sighting, if there is one.
     pub fn into_sighting(self, key: &LockKey) -> Option<Sighting> {
         match self {
-            Self::Seen { value, reading } => {
-                Some(Sighting::alone(key.clone(), value, reading.ttl, reading.at))
-            }
+            Self::Seen { value, reading } => Some(Sighting::alone(
+                key.clone(),
+                value,
+                reading.ttl,
+                reading.at.wall,
+            )),
             Self::Gone | Self::Changed | Self::Refused(_) => None,
         }
     }

@@ -224,7 +224,7 @@ impl Operations {
 
     fn refused_acquire(&self, id: &LockId, fault: &Fault) {
         if matches!(fault, Fault::Held { .. }) {
-            self.index().wants().refused(id, self.index().now());
+            self.index().wants().refused(id, self.index().steady());
         }
         refused("acquire", id, fault);
     }

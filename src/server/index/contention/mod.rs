@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::wants::Wants;
-use crate::domain::{Evidence, LockId, LockKey, SampledLock, Timestamp};
+use crate::domain::{Evidence, LockId, LockKey, SampledLock};
+use crate::server::clock::Steady;
 use crate::server::nodes::touch::{Blind, Figure};
 use crate::server::nodes::waiters::Waiters;
 pub(super) use sensing::sense_all;
@@ -42,7 +43,7 @@ struct OfNode {
 
 #[derive(Debug)]
 struct Sample {
-    until: Timestamp,
+    until: Steady,
     failed: u64,
     window: Duration,
 }
@@ -71,7 +72,7 @@ impl Contention {
     }
 
     /// What is known about this lock, and why touches cannot be told if that is so for each node that has it.
-    pub(super) fn evidence(&self, id: &LockId, now: Timestamp) -> (Vec<Evidence>, Option<String>) {
+    pub(super) fn evidence(&self, id: &LockId, now: Steady) -> (Vec<Evidence>, Option<String>) {
         let mut signs = self.signs();
         let Some(signs) = signs.get_mut(id) else {
             return (self.wants.evidence(id, 0, now), None);
@@ -116,7 +117,7 @@ impl Contention {
         group: &str,
         locks: &[SampledLock],
         window: Duration,
-        now: Timestamp,
+        now: Steady,
     ) {
         let mut signs = self.signs();
         for lock in locks.iter().filter(|lock| lock.failed > 0) {
@@ -212,7 +213,7 @@ mod tests {
     fn nodes_show_the_same_contenders_and_those_in_our_own_line_are_others() {
         let wants = Arc::new(Wants::default());
         let contention = Contention::new(Arc::clone(&wants));
-        let now = Timestamp::from_millis(1_795_200_545_000);
+        let now = Steady::default();
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),
@@ -260,7 +261,7 @@ mod tests {
     #[test]
     fn who_blocks_counts_from_when_somebody_came_until_nobody_does() {
         let contention = Contention::new(Arc::default());
-        let now = Timestamp::from_millis(1_795_200_545_000);
+        let now = Steady::default();
         let id = LockId {
             group: "default".into(),
             key: "lock:a".into(),

@@ -97,7 +97,7 @@ impl Sensing {
             }
             let report = Report::Signs {
                 group: self.group.clone(),
-                at: self.index.now(),
+                at: self.index.steady(),
                 keys: changed,
             };
             if self.index.reports.send(report).await.is_err() {

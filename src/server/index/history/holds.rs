@@ -85,6 +85,13 @@ impl Open {
         }
     }
 
+    /// The wall clock was set by so many milliseconds: how long this hold lasts is not changed by that.
+    pub(super) fn shift(&mut self, ms: i64) {
+        self.from = self.from.plus_millis(ms);
+        self.expires_at = self.expires_at.map(|at| at.plus_millis(ms));
+        self.forced_at = self.forced_at.map(|at| at.plus_millis(ms));
+    }
+
     pub(super) fn goes_on(&mut self, lock: &Lock, asked_at: Timestamp) {
         self.renewals = self.renewals.max(lock.renewals.count);
         self.was_held |= lock.verdict == Verdict::Held;

@@ -55,8 +55,10 @@ pub struct Histories(Mutex<State>);
 pub(super) struct Seen {
     /// When the nodes were asked.
     pub asked_at: Timestamp,
-    /// When the lock was last seen before, if it was on the board.
+    /// When the lock was last seen before, if it was on the board; as the wall clock goes now.
     pub before: Option<Timestamp>,
+    /// By how many milliseconds the wall clock was set since.
+    pub stepped_ms: i64,
     /// Since when the nodes tell of every change of it; nothing where it is only looked at now and then.
     pub fed_since: Option<Timestamp>,
     /// They told of one since the last look: it has only just happened.
@@ -124,7 +126,7 @@ impl Histories {
             Change::Renewed { lock } | Change::Updated { lock } => {
                 state.shown(lock, Came::Earlier, seen);
             }
-            Change::Gone { id, ending, at } => state.gone(id, *ending, *at),
+            Change::Gone { id, ending, at } => state.gone(id, *ending, *at, seen.stepped_ms),
             Change::Group { .. } | Change::Lost { .. } => {}
         }
     }
@@ -213,7 +215,7 @@ impl State {
         self.make_room();
     }
 
-    fn gone(&mut self, id: &LockId, ending: Ending, at: Timestamp) {
+    fn gone(&mut self, id: &LockId, ending: Ending, at: Timestamp, stepped_ms: i64) {
         self.sweep(at);
         let Some(group) = self.groups.get_mut(&id.group) else {
             return;
@@ -227,6 +229,7 @@ impl State {
             Ending::Unknown => HowEnded::Unknown,
         };
         let before = past.len();
+        past.shift(stepped_ms);
         let ended = past.gone(how, at);
         self.holds = self.holds + past.len() - before;
         group.learn(&id.key, &ended, at, self.bounds.patterns);

@@ -44,6 +44,7 @@ impl Past {
         absent_since: Option<Timestamp>,
         mut label: impl FnMut(&str) -> Arc<str>,
     ) -> Vec<u64> {
+        self.shift(seen.stepped_ms);
         let now = owners(lock);
         let others_had_it = !self.open.is_empty();
         let is_there = |open: &Open| now.iter().any(|(who, _)| *who == open.who);
@@ -71,6 +72,8 @@ impl Past {
                 Came::AfterAnother => seen.before,
                 Came::Earlier => seen.before.filter(|_| joined),
             };
+            // Before the clock was set back: how long ago that is, is not known.
+            let absent_since = absent_since.filter(|since| *since <= seen.asked_at);
             // It was not there at a moment since which nothing is missed, and now something is told: it came just now.
             let absent_since = match (absent_since, seen.fed_since) {
                 (Some(absent), Some(fed)) if seen.told && absent >= fed => Some(seen.asked_at),
@@ -93,6 +96,13 @@ impl Past {
         }
         self.changed_at = Some(seen.asked_at);
         lasted
+    }
+
+    /// The wall clock was set by so many milliseconds. Holds that ended stay where they are.
+    pub(super) fn shift(&mut self, ms: i64) {
+        for open in &mut self.open {
+            open.shift(ms);
+        }
     }
 
     /// The lock is not seen any more.

@@ -28,6 +28,8 @@ struct Story {
     histories: Histories,
     seen: HashMap<String, Lock>,
     fed_since: Option<Timestamp>,
+    /// By how much the clock was set since the last look.
+    stepped_ms: i64,
 }
 
 impl Story {
@@ -46,6 +48,7 @@ impl Story {
             histories: Histories::within(START, bounds),
             seen: HashMap::new(),
             fed_since: None,
+            stepped_ms: 0,
         };
         story.gone_over();
         story
@@ -132,6 +135,7 @@ impl Story {
 
     fn publish(&self, change: &Change, before: Option<&Lock>) {
         let seen = Seen {
+            stepped_ms: self.stepped_ms,
             asked_at: self.now,
             before: before.map(|before| before.observed_at),
             fed_since: self.fed_since,
@@ -161,6 +165,20 @@ impl Story {
             (owner, since(hold.from), hold.until.map(since), ending)
         };
         holds.map(tell).collect()
+    }
+}
+
+#[test]
+fn a_hold_lasts_as_long_as_it_did_though_the_clock_was_set_meanwhile() {
+    for step in [-3_600_000, 3_600_000] {
+        let mut story = Story::begin();
+        story.held("lock:a", 1, 60_000);
+        story.stepped_ms = step;
+        story.after(20_000 + step).gone("lock:a", Ending::Released);
+        let holds = story.holds("lock:a");
+        let (_, from, until, ending) = holds[0];
+        let lasted = until.map(|until| until - from);
+        assert_eq!((lasted, ending), (Some(20_000), "released"), "{step}");
     }
 }
 

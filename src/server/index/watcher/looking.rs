@@ -10,6 +10,7 @@ use super::super::report::Report;
 use super::{KEYS_AT_ONCE, Watcher};
 use crate::domain::quorum::{Judgement, judge};
 use crate::domain::{Answer, LockKey, Mode, NodeState, NodeView, Timestamp, Verdict};
+use crate::server::clock::Moment;
 use crate::server::nodes::trouble::Missed;
 use crate::server::nodes::{Look, NodeLook};
 
@@ -61,7 +62,7 @@ impl Watcher {
         if keys.is_empty() {
             return true;
         }
-        let (asked_at, entries) = self.ask(keys, news).await;
+        let (asked, entries) = self.ask(keys, news).await;
         let now = Instant::now();
         let mut settled = Vec::with_capacity(entries.len());
         let mut again = Vec::new();
@@ -81,7 +82,7 @@ impl Watcher {
                 settled.push(entry);
             }
         }
-        if !self.report(asked_at, settled).await {
+        if !self.report(asked, settled).await {
             return false;
         }
         if self.can_come_back || again.is_empty() {
@@ -89,26 +90,27 @@ impl Watcher {
         }
         sleep(SETTLE).await;
         self.unsettled.clear();
-        let (asked_at, entries) = self.ask(&again, news).await;
-        self.report(asked_at, entries).await
+        let (asked, entries) = self.ask(&again, news).await;
+        self.report(asked, entries).await
     }
 
     async fn ask(
         &mut self,
         keys: &[LockKey],
         news: &HashMap<LockKey, News>,
-    ) -> (Timestamp, Vec<Entry>) {
+    ) -> (Moment, Vec<Entry>) {
         let look = self.group.look(keys).await;
         self.note_missed(&look);
         self.note_unanswered(&look, keys);
         self.note_rejected(&look, keys);
         let nodes_seen = look.nodes.iter().any(|node| node.seen.is_ok());
-        let asked_at = look.asked_at;
+        let asked = look.asked;
         let mut entries = self.index.merged(&self.group, look, keys);
         // Asked after the look: a flush that came in between is a gap.
         let fed = self.group.fed();
         for entry in &mut entries {
-            entry.watched.fed_since = fed.since(&entry.key);
+            let fed_since = fed.since(&entry.key);
+            entry.watched.fed_since = fed_since.map(|since| asked.wall_at(since));
             if let Some(news) = news.get(&entry.key) {
                 entry.watched.writes = news.writes;
                 entry.watched.hand_overs_per_minute = news.hand_overs_per_minute;
@@ -119,7 +121,7 @@ impl Watcher {
                 self.passed_over.insert(entry.key.clone());
             }
         }
-        (asked_at, entries)
+        (asked, entries)
     }
 
     pub(super) fn has_unsettled(&self) -> bool {
@@ -232,10 +234,10 @@ impl Watcher {
         }
     }
 
-    async fn report(&self, asked_at: Timestamp, entries: Vec<Entry>) -> bool {
+    async fn report(&self, asked: Moment, entries: Vec<Entry>) -> bool {
         let report = Report::Looked {
             group: self.group.config.name.clone(),
-            asked_at,
+            asked,
             entries,
             reply: None,
         };

@@ -102,7 +102,7 @@ impl Node {
                     self.rise(FeedLevel::Keyspace, told, Covers::Everything, missing);
                     loop {
                         self.while_it_lasts(session, EVENTS_TRUSTED_FOR).await?;
-                        self.feed().has_a_gap(self.clock().now());
+                        self.feed().has_a_gap(self.clock().steady());
                     }
                 }
                 Armed::All => {
@@ -302,7 +302,7 @@ impl Node {
         covers: Covers,
         missing: Vec<MissingPermission>,
     ) {
-        let now = self.clock().now();
+        let now = self.clock().steady();
         *self.feed().locked() = FeedState {
             level,
             reason: Some(told),

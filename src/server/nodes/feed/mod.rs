@@ -23,7 +23,8 @@ pub use prefixes::{learn, of_patterns as prefixes_of};
 
 use super::Group;
 use super::touch::Written;
-use crate::domain::{FeedLevel, LockKey, MissingPermission, NodeState, Timestamp};
+use crate::domain::{FeedLevel, LockKey, MissingPermission, NodeState};
+use crate::server::clock::Steady;
 
 /// What one node's feed is like.
 pub struct Feed {
@@ -55,7 +56,7 @@ pub struct FeedState {
     /// Which names it tells of.
     pub covers: Covers,
     /// Since when nothing can have been missed.
-    pub since: Timestamp,
+    pub since: Steady,
     /// What its user may not do.
     pub missing: Vec<MissingPermission>,
 }
@@ -95,7 +96,7 @@ impl Feed {
                 level: FeedLevel::Poll,
                 reason: None,
                 covers: Covers::Nothing,
-                since: Timestamp::from_millis(0),
+                since: Steady::default(),
                 missing: Vec::new(),
             }),
             gaps: watch::Sender::new(Gaps::default()),
@@ -108,7 +109,7 @@ impl Feed {
     }
 
     /// Something may have happened unseen before `now`: everything is looked at, and the node scanned, once more.
-    pub(super) fn has_a_gap(&self, now: Timestamp) {
+    pub(super) fn has_a_gap(&self, now: Steady) {
         self.locked().since = now;
         self.written.everything();
         self.gaps.send_modify(|gaps| gaps.count += 1);
@@ -158,13 +159,13 @@ impl GapWatch {
 }
 
 /// Which names the nodes of a group tell of, at one moment.
-pub struct Fed(Vec<(Covers, Timestamp)>);
+pub struct Fed(Vec<(Covers, Steady)>);
 
 impl Fed {
     /// Since when no change of this key can have been missed; nothing where it has to be looked at again and again.
-    pub fn since(&self, key: &LockKey) -> Option<Timestamp> {
-        let since = |(covers, since): &(Covers, Timestamp)| covers.covers(key).then_some(*since);
-        let each: Option<Vec<Timestamp>> = self.0.iter().map(since).collect();
+    pub fn since(&self, key: &LockKey) -> Option<Steady> {
+        let since = |(covers, since): &(Covers, Steady)| covers.covers(key).then_some(*since);
+        let each: Option<Vec<Steady>> = self.0.iter().map(since).collect();
         each?.into_iter().max()
     }
 
@@ -179,7 +180,7 @@ impl Fed {
 
     /// Whether some node tells only of names that begin like known locks.
     pub fn is_learning(&self) -> bool {
-        let learns = |(covers, _): &(Covers, Timestamp)| matches!(covers, Covers::Prefixes(_));
+        let learns = |(covers, _): &(Covers, Steady)| matches!(covers, Covers::Prefixes(_));
         self.0.iter().any(learns)
     }
 }

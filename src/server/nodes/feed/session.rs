@@ -186,7 +186,7 @@ impl Ears {
                     }
                 }
                 // Flushed, or a replica that began anew: no names, anything may have happened.
-                Some(_) | None => self.feed.has_a_gap(self.clock.now()),
+                Some(_) | None => self.feed.has_a_gap(self.clock.steady()),
             },
             PushKind::PMessage => {
                 let mut parts = push.data.into_iter().skip(1);

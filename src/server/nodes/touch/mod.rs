@@ -214,7 +214,7 @@ impl Sensor {
             wanted.push(wants);
         }
         questions.cmd("INFO").arg("server");
-        let (sent_at, sent) = (node.clock().now(), std::time::Instant::now());
+        let (sent_at, sent) = (node.clock().steady(), std::time::Instant::now());
         let mut answers: Vec<RedisResult<Value>> =
             questions.query_async(&mut line.connection).await?;
         let at = sent_at.plus(sent.elapsed() / 2);
@@ -264,7 +264,9 @@ impl Sensor {
                 // The round trip blurs what is left too much to compare it.
                 _ if is_slow => Deadline::Unknown,
                 Some(Some(Ok(Some(-1)))) => Deadline::Never,
-                Some(Some(Ok(Some(left)))) if left >= 0 => Deadline::At(at.plus_millis(left)),
+                Some(Some(Ok(Some(left)))) if left >= 0 => {
+                    Deadline::At(at.plus(Duration::from_millis(left.unsigned_abs())))
+                }
                 Some(_) | None => Deadline::Unknown,
             };
             let shared = match shared {

@@ -5,7 +5,7 @@
 //! of a write may come a little after its traces. In doubt a second is missed, never made up.
 
 use super::super::trip::TouchClock;
-use crate::domain::Timestamp;
+use crate::server::clock::Steady;
 
 /// So far back seconds are kept.
 pub const SECONDS: i64 = 60;
@@ -44,8 +44,8 @@ pub enum Deadline {
     Unknown,
     /// Never.
     Never,
-    /// At this moment of our clock.
-    At(Timestamp),
+    /// At this moment of our steady clock.
+    At(Steady),
 }
 
 /// What the server said of one key.

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// So many milliseconds on our steady clock.
+fn steady(ms: i64) -> Steady {
+    Steady::default().plus(std::time::Duration::from_millis(ms.unsigned_abs()))
+}
+
 /// A key on a server with a clock of its own, read now and then.
 struct Bench {
     seen: Seen,
@@ -51,7 +56,7 @@ impl Bench {
         let wanted = self.seen.wants();
         let deadline = match self.deadline {
             _ if !wanted.deadline => Deadline::Unknown,
-            Some(at) => Deadline::At(Timestamp::from_millis(at)),
+            Some(at) => Deadline::At(steady(at)),
             None => Deadline::Never,
         };
         self.seen.take(&Reading {
@@ -210,7 +215,7 @@ fn a_second_that_begins_while_the_server_answers_is_not_another_touch() {
             after: TouchClock(bench.clock().0 + 1),
         },
         mark: Mark::Idle(idle),
-        deadline: Deadline::At(Timestamp::from_millis(bench.deadline.unwrap())),
+        deadline: Deadline::At(steady(bench.deadline.unwrap())),
         shared: Some(false),
         is_told: true,
     };
@@ -248,7 +253,7 @@ fn a_counter_that_rises_without_a_write_is_somebody_elses_doing() {
                 after: bench.clock(),
             },
             mark: Mark::Frequency(counter),
-            deadline: Deadline::At(Timestamp::from_millis(bench.deadline.unwrap())),
+            deadline: Deadline::At(steady(bench.deadline.unwrap())),
             shared: wanted.shared.then_some(false),
             is_told: true,
         });
