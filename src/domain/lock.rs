@@ -68,7 +68,7 @@ pub enum Verdict {
     Held,
     /// Nobody reaches the quorum and no unreachable node could change that.
     Partial,
-    /// Two or more owners at once, none of them seen with a quorum.
+    /// Two or more owners at once, none of them seen with a quorum, and no unreachable node could change that.
     Split,
     /// Unreachable nodes could make it held.
     Unknown,
@@ -102,7 +102,7 @@ impl Verdict {
 pub enum Flag {
     /// The key has no TTL and the value names no end: only a release ends it.
     NoExpiry,
-    /// It missed a renewal, or under a fifth of its lease is left with no renewal seen.
+    /// It renews and missed its beat, or under a fifth of its lease is left and it is usually held for longer than its lease.
     AtRisk,
     /// Held past its own time: a legacy lock whose value lies in the past, or far longer than this lock's usual hold
     /// ([`Usual::overdue_after_ms`](super::Usual::overdue_after_ms)).

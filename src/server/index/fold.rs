@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::history::Expected;
 use super::merge::Entry;
 use super::renewing::{self, Beat};
 use super::told;
@@ -233,7 +234,7 @@ fn show(
         is_split: seen.is_split,
         is_fragment: seen.is_fragment,
         restart_hazard: entry.restart_hazard,
-        overdue_after_ms: entry.overdue_after_ms,
+        expected: entry.expected,
     };
     lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
 
@@ -352,7 +353,7 @@ struct Marks {
     is_split: bool,
     is_fragment: bool,
     restart_hazard: bool,
-    overdue_after_ms: Option<u64>,
+    expected: Option<Expected>,
 }
 
 fn flags(
@@ -363,14 +364,13 @@ fn flags(
     now: Timestamp,
 ) -> Vec<Flag> {
     let over = lock.format.outlives_its_lease() && lock.lease.remaining_ms(now) == Some(0);
-    let at_risk = if lock.renewals.every_ms.is_some() {
-        renewing::is_late(&lock.renewals, now)
-    } else {
-        lock.renewals.count == 0 && lock.lease.is_nearly_over(memory.whole_lease_ms, now)
-    };
+    let at_risk = renewing::at_risk_from(lock, memory.whole_lease_ms, marks.expected)
+        .is_some_and(|from| now >= from);
     let is_endless = lock.renewals.count > 0 && now.since(lock.acquired_at) > longest_hold;
     let held_ms = u64::try_from(now.millis_since(lock.acquired_at)).unwrap_or(0);
-    let unusual = marks.overdue_after_ms.is_some_and(|after| held_ms > after);
+    let unusual = marks
+        .expected
+        .is_some_and(|expected| held_ms > expected.overdue_after_ms);
     Flag::ALL
         .into_iter()
         .filter(|flag| match flag {

@@ -38,7 +38,8 @@ struct Story {
     /// When the nodes are asked, where that is not now.
     asked: Option<Moment>,
     mode: Mode,
-    overdue_after_ms: Option<u64>,
+    format: Format,
+    expected: Option<Expected>,
     /// How often owner 1 renewed through this console.
     here: u32,
 }
@@ -53,7 +54,8 @@ impl Story {
             watched: Watched::default(),
             asked: None,
             mode: Mode::Exclusive,
-            overdue_after_ms: None,
+            format: Format::Plain,
+            expected: None,
             here: 0,
         }
     }
@@ -74,7 +76,7 @@ impl Story {
     /// When it wants to be looked at, in milliseconds of the story.
     fn due_ms(&self) -> Option<i64> {
         let memory = self.memory.as_ref().unwrap();
-        let due = renewing::due(self.lock(), memory, LONGEST_HOLD, self.now);
+        let due = renewing::due(self.lock(), memory, self.expected, LONGEST_HOLD, self.now);
         due.map(|at| at.millis_since(START))
     }
 
@@ -135,7 +137,7 @@ impl Story {
             .collect();
         let seen = nodes.iter().any(|node| node.answer.owner().is_some());
         let told = seen.then_some(Told {
-            format: Format::Plain,
+            format: self.format,
             confidence: Confidence::Sure,
             mode: self.mode,
             claimed_at: None,
@@ -149,7 +151,7 @@ impl Story {
             key: "lock:a".into(),
             nodes,
             told,
-            overdue_after_ms: self.overdue_after_ms,
+            expected: self.expected,
             renewed_here: (self.here > 0).then(|| (owner(1).fingerprint, self.here)),
         };
         let change = match fold(
@@ -244,13 +246,52 @@ fn a_renewing_lock_that_misses_its_beat_is_at_risk() {
     assert!(!story.lock().has(Flag::AtRisk), "it came after all");
 }
 
+/// Half of the holds before lasted longer than this.
+fn half_last(ms: u64) -> Option<Expected> {
+    Some(Expected {
+        half_last_ms: ms,
+        overdue_after_ms: 1_000_000,
+    })
+}
+
 #[test]
-fn a_lock_that_never_renewed_is_at_risk_in_the_last_fifth_of_its_lease() {
+fn a_lock_that_never_renewed_is_at_risk_only_where_it_is_usually_held_beyond_its_lease() {
+    for (expected, is_at_risk) in [
+        (None, false),
+        (half_last(4_000), false),
+        (half_last(10_200), false),
+        (half_last(25_000), true),
+    ] {
+        let mut story = Story::begin();
+        story.expected = expected;
+        story.held(1, Some(10_000));
+        story.after(7_900).held(1, Some(10_000));
+        assert!(!story.lock().has(Flag::AtRisk), "{expected:?}");
+        story.after(200).held(1, Some(10_000));
+        assert_eq!(story.lock().has(Flag::AtRisk), is_at_risk, "{expected:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_renewed_once_is_at_risk_when_the_next_renewal_is_late() {
     let mut story = Story::begin();
     story.held(1, Some(10_000));
-    story.after(7_900).held(1, Some(10_000));
+    story.after(3_000).held(1, Some(13_000));
+    assert_eq!(story.due_ms(), Some(11_001));
+    story.after(7_900).held(1, Some(13_000));
     assert!(!story.lock().has(Flag::AtRisk));
-    story.after(200).held(1, Some(10_000));
+    story.after(101).held(1, Some(13_000));
+    assert!(
+        story.lock().has(Flag::AtRisk),
+        "a fifth of its lease is left"
+    );
+
+    let mut story = Story::begin();
+    story.format = Format::Redisson;
+    story.held(1, Some(30_000));
+    story.after(10_000).held(1, Some(40_000));
+    assert_eq!(story.due_ms(), Some(26_001), "by the beat of its watchdog");
+    story.after(16_001).held(1, Some(40_000));
     assert!(story.lock().has(Flag::AtRisk));
 }
 

@@ -1,5 +1,6 @@
 //! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
 
+use super::history::Expected;
 use crate::domain::{
     Answer, Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeAnswer, Timestamp,
 };
@@ -24,8 +25,8 @@ pub struct Entry {
     pub unmeasured: Option<String>,
     /// How this key is watched; the watcher adds what it knows.
     pub watched: Watched,
-    /// From when on a hold is far longer than usual; the observer adds what it knows.
-    pub overdue_after_ms: Option<u64>,
+    /// What is expected of a hold by those before it; the observer adds what it knows.
+    pub(super) expected: Option<Expected>,
     /// Whose lease was renewed through this console, and how often; the observer adds what it knows.
     pub renewed_here: Option<(Fingerprint, u32)>,
 }
@@ -81,7 +82,7 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
             evidence: Vec::new(),
             unmeasured: None,
             watched: Watched::default(),
-            overdue_after_ms: None,
+            expected: None,
             renewed_here: None,
         })
         .collect();

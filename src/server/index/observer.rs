@@ -212,7 +212,7 @@ impl Observer {
             key: entry.key.clone(),
         };
         if entry.told.is_some() {
-            entry.overdue_after_ms = self.histories.overdue_after_ms(&id);
+            entry.expected = self.histories.expected(&id);
         }
         let (told, unmeasured) = self.contention.evidence(&id, asked.steady);
         entry.evidence = together(entry.evidence, told);
@@ -230,7 +230,7 @@ impl Observer {
             fed_since: entry.watched.fed_since,
             told: entry.watched.writes > 0,
         };
-        let overdue_after_ms = entry.overdue_after_ms;
+        let expected = entry.expected;
         if self.lately.was_gone_after(&id, asked.steady) {
             return None;
         }
@@ -256,8 +256,8 @@ impl Observer {
                 | Change::Updated { lock },
             )
             | Step::Refresh(memory, lock) => {
-                let due = renewing::due(lock, memory, longest_hold, asked.wall);
-                let overdue = renewing::overdue_at(lock, overdue_after_ms);
+                let due = renewing::due(lock, memory, expected, longest_hold, asked.wall);
+                let overdue = renewing::overdue_at(lock, expected);
                 let due = due.into_iter().chain(overdue).min();
                 seat.due.set(&id.key, due.map(|at| asked.steady_at(at)));
             }

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use super::fold::Memory;
+use super::history::Expected;
 use crate::domain::{Answer, Flag, Format, Lock, Renewals, Timestamp, Verdict};
 
 /// Deadlines this close to one another are looked at in one go, after the last.
 const ONE_GO: Duration = Duration::from_millis(60);
+/// The end of a hold that expired is known this exactly.
+const EXPIRES_WITHIN_MS: u64 = 500;
 /// Servers let go of a key at its deadline only when it is asked for: we ask this much later.
 const AFTER_A_DEADLINE: Duration = Duration::from_millis(3);
 
@@ -93,8 +96,46 @@ pub(super) fn is_late(renewals: &Renewals, now: Timestamp) -> bool {
 
 fn late_at(renewals: &Renewals) -> Option<Timestamp> {
     let (every, last) = renewals.every_ms.zip(renewals.last_at)?;
-    let grace_ms = every.saturating_mul(3) / 2 + 1_001;
-    Some(last.plus(Duration::from_millis(grace_ms)))
+    Some(last.plus_millis(grace_ms(every)))
+}
+
+/// So long after a renewal the next one is late, where they come so often.
+fn grace_ms(every_ms: u64) -> i64 {
+    i64::try_from(every_ms.saturating_mul(3) / 2 + 1_001).unwrap_or(i64::MAX)
+}
+
+/// From when on a lock is at risk of being lost while its owner needs it; nothing where no sign of that is known.
+///
+/// - Two renewals or more: when the next one is late by the owner's own beat.
+/// - One: when the next one is late by the beat of the library, at the latest in the last fifth of the lease.
+/// - None: in the last fifth of the lease, where half of the holds before this one lasted longer than the lease. Most locks
+///   that never renew are meant to end with their lease or before.
+pub(super) fn at_risk_from(
+    lock: &Lock,
+    whole_lease_ms: u64,
+    expected: Option<Expected>,
+) -> Option<Timestamp> {
+    let renewals = &lock.renewals;
+    if renewals.every_ms.is_some() {
+        return late_at(renewals);
+    }
+    let end = lock.lease.expires_at()?;
+    let fifth = i64::try_from(whole_lease_ms / 5).unwrap_or(i64::MAX);
+    let nearly_over = end.plus_millis(1 - fifth);
+    if renewals.count == 0 {
+        let lease_ms = u64::try_from(end.millis_since(lock.acquired_at)).unwrap_or(0);
+        // Holds that expire last a little longer than their lease, as far as looks can tell.
+        let longer_ms = lease_ms + lease_ms / 10 + EXPIRES_WITHIN_MS;
+        let outlives = expected.is_some_and(|expected| expected.half_last_ms > longer_ms);
+        return outlives.then_some(nearly_over);
+    }
+    // A lease of another length is renewed as often in proportion.
+    let beat = lock.format.cadence().map(|cadence| {
+        whole_lease_ms.saturating_mul(cadence.every_ms.into()) / u64::from(cadence.lease_ms.max(1))
+    });
+    let last = renewals.last_at.zip(beat);
+    let late = last.map(|(last, every)| last.plus_millis(grace_ms(every)));
+    Some(late.map_or(nearly_over, |late| late.min(nearly_over)))
 }
 
 /// When a lock that was seen at `now` wants to be looked at again though nobody tells of a change: at a deadline, or when
@@ -102,19 +143,12 @@ fn late_at(renewals: &Renewals) -> Option<Timestamp> {
 pub(super) fn due(
     lock: &Lock,
     memory: &Memory,
+    expected: Option<Expected>,
     longest_hold: Duration,
     now: Timestamp,
 ) -> Option<Timestamp> {
     let is_held = lock.verdict == Verdict::Held && !lock.has(Flag::AtRisk);
-    let nearly_over = lock.lease.expires_at().map(|end| {
-        let fifth = i64::try_from(memory.whole_lease_ms / 5).unwrap_or(i64::MAX);
-        end.plus_millis(1 - fifth)
-    });
-    let first_sign = if lock.renewals.every_ms.is_some() {
-        late_at(&lock.renewals)
-    } else {
-        nearly_over.filter(|_| lock.renewals.count == 0)
-    };
+    let first_sign = at_risk_from(lock, memory.whole_lease_ms, expected);
     let endless = lock.acquired_at.plus(longest_hold).plus_millis(1);
     let is_endless = lock.renewals.count > 0 && !lock.has(Flag::Endless);
     [
@@ -129,8 +163,8 @@ pub(super) fn due(
 }
 
 /// When a lock comes to be held for longer than is usual; nothing where that is not known, or pointed out already.
-pub(super) fn overdue_at(lock: &Lock, after_ms: Option<u64>) -> Option<Timestamp> {
-    let after = Duration::from_millis(after_ms?.saturating_add(1));
+pub(super) fn overdue_at(lock: &Lock, expected: Option<Expected>) -> Option<Timestamp> {
+    let after = Duration::from_millis(expected?.overdue_after_ms.saturating_add(1));
     (!lock.has(Flag::Overdue)).then(|| lock.acquired_at.plus(after))
 }
 

@@ -50,9 +50,9 @@ fn beats_that_do_not_come_are_counted_while_they_do_not() {
 fn a_lock_renewed_for_longer_than_the_longest_hold_is_endless() {
     let mut story = Story::fed();
     story.held(1, Some(30_000));
-    story.told(1).after(10_000).held(1, Some(4_000_000));
+    story.told(1).after(10_000).held(1, Some(40_000_000));
     assert_eq!(story.due_ms(), Some(3_600_001));
-    story.told(0).after(3_590_001).held(1, Some(4_000_000));
+    story.told(0).after(3_590_001).held(1, Some(40_000_000));
     assert!(story.lock().has(Flag::Endless));
     let mut story = Story::fed();
     story.held(1, None);
@@ -84,6 +84,7 @@ fn how_a_lock_went_is_known_where_every_change_is_told() {
 #[test]
 fn a_lock_is_due_when_it_comes_to_be_at_risk_and_at_each_deadline() {
     let mut story = Story::fed();
+    story.expected = half_last(25_000);
     story.held(1, Some(10_000));
     assert_eq!(story.due_ms(), Some(8_001));
     story.after(8_001).held(1, Some(10_000));

@@ -51,7 +51,7 @@ words! {
 
     flags: "Flags on top of a verdict", "判定之上的标记";
     no_expiry_is: "The key has no TTL: nobody but its owner, or somebody by force, will ever take it away.", "该键没有 TTL：除了持有者自己或有人强制释放，谁也不会把它拿走。";
-    at_risk_is: "A lock that has been renewing missed its beat, or under a fifth of its lease is left with no renewal seen.", "一直在续租的锁错过了节拍，或租约只剩不到五分之一且未见续租。";
+    at_risk_is: "A lock that renews missed its beat, or under a fifth of the lease is left of a lock that is usually held for longer than its lease.", "会续租的锁未按时续租；或者通常持有时长超过租约的锁，其租约只剩不到五分之一。";
     overdue_is: "Held far longer than this lock's own usual hold.", "持有时间远超这把锁自己的通常时长。";
     endless_is: "Renewed past the longest hold that the configuration allows.", "续租已超过配置所允许的最长持有时间。";
     contended_is: "Others were seen trying to take it.", "观察到其他人在尝试获取它。";

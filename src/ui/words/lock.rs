@@ -194,7 +194,7 @@ pub fn flag(flag: Flag) -> &'static str {
         Language::English => match flag {
             Flag::NoExpiry => "No expiry: the key has no time to live, only a release ends it.",
             Flag::AtRisk => {
-                "At risk: it missed a renewal, or under a fifth of its lease is left with no renewal seen."
+                "At risk: it missed a renewal, or under a fifth of its lease is left although it is usually held for longer."
             }
             Flag::Overdue => "Overdue: it is held past its own time, or far longer than usual.",
             Flag::Endless => "Endless: it has been renewed past the configured longest hold.",
@@ -207,7 +207,9 @@ pub fn flag(flag: Flag) -> &'static str {
         },
         Language::Chinese => match flag {
             Flag::NoExpiry => "无过期：键没有生存时间，只有释放才能结束它。",
-            Flag::AtRisk => "有风险：错过了一次续租，或者租约剩余不足五分之一且未看到续租。",
+            Flag::AtRisk => {
+                "有风险：未按时续租，或者租约剩余不足五分之一，而它的持有时长通常超过租约。"
+            }
             Flag::Overdue => "超时过久：已超过自身时间，或者远超通常的持有时长。",
             Flag::Endless => "不断续租：续租已超过配置的最长持有时间。",
             Flag::Contended => "争用：还有其他人想要它；依据见下。",

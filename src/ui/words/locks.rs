@@ -85,8 +85,8 @@ pub fn explain(flag: Flag) -> &'static str {
             "键没有过期时间：只有释放才能结束它。",
         ),
         Flag::AtRisk => (
-            "It missed a renewal, or under a fifth of its lease is left with no renewal seen.",
-            "错过了一次续租，或租约只剩不到五分之一且未看到续租。",
+            "It missed a renewal, or under a fifth of its lease is left although it is usually held for longer.",
+            "未按时续租，或者租约只剩不到五分之一，而它的持有时长通常超过租约。",
         ),
         Flag::Overdue => (
             "It is held past its own time.",

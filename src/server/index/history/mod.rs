@@ -29,6 +29,7 @@ use crate::domain::{
 };
 use holds::Who;
 use past::{Came, Past};
+pub(super) use usual::Expected;
 use usual::Samples;
 
 /// So many holds of one lock are kept.
@@ -144,18 +145,18 @@ impl Histories {
         }
     }
 
-    /// From when on a hold of this lock is overdue, by what is usual for it or for locks of its name pattern.
-    pub(super) fn overdue_after_ms(&self, id: &LockId) -> Option<u64> {
+    /// What is expected of a hold of this lock, by what is usual for it or for locks of its name pattern.
+    pub(super) fn expected(&self, id: &LockId) -> Option<Expected> {
         let mut state = self.state();
         let group = state.groups.get_mut(&id.group)?;
         if let Some(past) = group.locks.get_mut(&id.key)
             && past.has_enough()
         {
-            return past.overdue_after_ms();
+            return past.expected();
         }
         let pattern = pattern_of(&id.key)?;
         let samples = group.patterns.get_mut(pattern.as_str())?;
-        samples.overdue_after_ms()
+        samples.expected()
     }
 
     /// Who held this lock.

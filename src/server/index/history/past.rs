@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::beats::Beats;
 use super::holds::{Ended, Open, Who};
-use super::usual::Limit;
+use super::usual::{Expected, Limit};
 use super::{MOST_AT_ONCE, MOST_HOLDS_OF_A_LOCK, Seen};
 use crate::domain::{Beat, Hold, HowEnded, Lock, Mode, Owner, Timestamp, Usual, UsualOf};
 
@@ -207,11 +207,11 @@ impl Past {
 
     /// Whether it has enough holds of its own to tell.
     pub(super) fn has_enough(&mut self) -> bool {
-        self.ended.len() >= Usual::ENOUGH && self.overdue_after_ms().is_some()
+        self.ended.len() >= Usual::ENOUGH && self.expected().is_some()
     }
 
-    /// From when on a hold is overdue, by its own holds.
-    pub(super) fn overdue_after_ms(&mut self) -> Option<u64> {
+    /// What is expected of a hold, by its own holds.
+    pub(super) fn expected(&mut self) -> Option<Expected> {
         let Self { limit, ended, .. } = self;
         limit.get(|| {
             let lasted = ended.iter().filter_map(Ended::tells_what_is_usual);

@@ -2,6 +2,25 @@
 
 use crate::domain::{Timestamp, Usual, UsualOf};
 
+/// What is expected of a hold, by those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Expected {
+    /// Half of them lasted longer, in milliseconds.
+    pub half_last_ms: u64,
+    /// From when on it is overdue.
+    pub overdue_after_ms: u64,
+}
+
+impl Expected {
+    /// Nothing while too few holds are known.
+    pub(super) fn of(usual: &Usual) -> Option<Self> {
+        Some(Self {
+            half_last_ms: usual.p50_ms,
+            overdue_after_ms: usual.overdue_after_ms()?,
+        })
+    }
+}
+
 /// So many durations of one pattern are kept.
 const MOST_SAMPLES: usize = 256;
 
@@ -33,7 +52,7 @@ impl Samples {
         self.lasted_ms.iter().map(|ms| u64::from(*ms)).collect()
     }
 
-    pub(super) fn overdue_after_ms(&mut self) -> Option<u64> {
+    pub(super) fn expected(&mut self) -> Option<Expected> {
         let Self {
             limit, lasted_ms, ..
         } = self;
@@ -41,15 +60,15 @@ impl Samples {
     }
 }
 
-/// From when on a hold is overdue, worked out when it is asked for and only once.
+/// What is expected of a hold, worked out when it is asked for and only once.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limit(Option<Option<u64>>);
+pub(super) struct Limit(Option<Option<Expected>>);
 
 impl Limit {
-    pub(super) fn get(&mut self, lasted_ms: impl FnOnce() -> Vec<u64>) -> Option<u64> {
+    pub(super) fn get(&mut self, lasted_ms: impl FnOnce() -> Vec<u64>) -> Option<Expected> {
         *self.0.get_or_insert_with(|| {
             let usual = Usual::of(&mut lasted_ms(), UsualOf::Lock);
-            usual.and_then(|usual| usual.overdue_after_ms())
+            usual.as_ref().and_then(Expected::of)
         })
     }
 

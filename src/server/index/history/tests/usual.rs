@@ -2,6 +2,11 @@
 
 use super::*;
 
+fn overdue_after_ms(story: &Story, id: &LockId) -> Option<u64> {
+    let expected = story.histories.expected(id);
+    expected.map(|expected| expected.overdue_after_ms)
+}
+
 #[test]
 fn what_is_usual_for_a_lock_comes_from_holds_that_were_seen_whole() {
     let mut story = Story::begin();
@@ -11,7 +16,7 @@ fn what_is_usual_for_a_lock_comes_from_holds_that_were_seen_whole() {
     let overdue = |story: &mut Story| {
         story.gone_over();
         story.held("lock:report", 2, 600_000);
-        story.histories.overdue_after_ms(&id("lock:report"))
+        overdue_after_ms(story, &id("lock:report"))
     };
     assert_eq!(overdue(&mut story), None, "four are not enough");
     // Cut short by force, or with an unknown start: they say nothing of what is usual.
@@ -43,12 +48,12 @@ fn a_lock_with_too_few_holds_goes_by_its_pattern() {
     }
     story.gone_over();
     story.held("lock:invoice:77", 2, 600_000);
-    let after = story.histories.overdue_after_ms(&id("lock:invoice:77"));
+    let after = overdue_after_ms(&story, &id("lock:invoice:77"));
     assert_eq!(after, Some(11_000), "ten seconds beyond the p90");
     let usual = story.history("lock:invoice:77").usual.unwrap();
     assert_eq!((usual.count, usual.of), (5, UsualOf::Pattern));
     assert_eq!(usual.pattern.as_deref(), Some("lock:invoice:*"));
-    let other = story.histories.overdue_after_ms(&id("lock:payout:77"));
+    let other = overdue_after_ms(&story, &id("lock:payout:77"));
     assert_eq!(other, None);
 }
 
