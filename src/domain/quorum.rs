@@ -87,10 +87,10 @@ pub fn judge(answers: &[&Answer], mode: Mode) -> Judgement {
 
     let verdict = if held {
         Verdict::Held
-    } else if is_split {
-        Verdict::Split
     } else if on + unreachable >= quorum {
         Verdict::Unknown
+    } else if is_split {
+        Verdict::Split
     } else {
         Verdict::Partial
     };

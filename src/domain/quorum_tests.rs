@@ -82,9 +82,26 @@ fn a_node_that_cannot_be_asked_could_make_the_third() {
 #[test]
 fn two_owners_without_quorum_are_a_split() {
     assert_eq!(
-        verdict(&[holds(1, 9), holds(1, 9), holds(2, 9), holds(2, 9), down()]),
+        verdict(&[
+            holds(1, 9),
+            holds(1, 9),
+            holds(2, 9),
+            holds(2, 9),
+            Answer::Absent
+        ]),
         Some(Verdict::Split)
     );
+}
+
+#[test]
+fn two_owners_are_unknown_where_a_node_that_cannot_be_asked_could_give_one_the_quorum() {
+    let could = [holds(1, 9), holds(1, 9), holds(2, 9), holds(2, 9), down()];
+    assert_eq!(verdict(&could), Some(Verdict::Unknown));
+    assert!(
+        matches!(judged(&could), Judgement::Seen(seen) if seen.is_split && seen.owners.len() == 2)
+    );
+    let could_not = [holds(1, 9), holds(2, 9), holds(3, 9), holds(4, 9), down()];
+    assert_eq!(verdict(&could_not), Some(Verdict::Split));
 }
 
 #[test]

@@ -19,18 +19,18 @@ pub fn VerdictDiagram() -> impl IntoView {
             "fill-held",
         ),
         (
-            [help::ask_split_1(), help::ask_split_2()],
-            help::split(),
-            "▲",
-            "fill-alarm-soft",
-            "fill-alarm",
-        ),
-        (
             [help::ask_unknown_1(), help::ask_unknown_2()],
             help::unknown(),
             "○",
             "fill-unsure-soft",
             "fill-unsure",
+        ),
+        (
+            [help::ask_split_1(), help::ask_split_2()],
+            help::split(),
+            "▲",
+            "fill-alarm-soft",
+            "fill-alarm",
         ),
     ];
     let steps = (0_u32..).zip(questions).map(|(nth, (lines, verdict, shape, soft, strong))| {

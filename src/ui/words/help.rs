@@ -46,7 +46,7 @@ words! {
     ask_split_2: "owners or more?", "或更多持有者？";
     held_is: "One owner on at least Q nodes. Its lease is the Q-th largest of those: the moment the quorum is lost.", "一个持有者在至少 Q 个节点上。其租约取其中第 Q 大的值：即失去法定多数的时刻。";
     unknown_is: "Nodes that do not answer could make it held. Nothing is called free because it cannot be seen.", "没有回应的节点可能使其成为“已持有”。看不到的锁不会被称为空闲。";
-    split_is: "Two owners or more at once, and none of them on Q nodes.", "同时有两个或更多持有者，且没有一个在 Q 个节点上。";
+    split_is: "Two owners or more at once, none of them on Q nodes, and no node that cannot be asked could change that.", "同时有两个或更多持有者，没有一个在 Q 个节点上，且无法访问的节点也改变不了这一点。";
     partial_is: "Nobody reaches Q: the remains of an acquire that failed or is dying.", "没有人达到 Q：一次失败或正在消亡的获取留下的残余。";
 
     flags: "Flags on top of a verdict", "判定之上的标记";
