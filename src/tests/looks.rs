@@ -295,3 +295,32 @@ async fn ten_thousand_locks_are_looked_at_in_one_go() {
         assert_eq!(seen.iter().flatten().count(), 10_000);
     }
 }
+
+#[tokio::test]
+async fn an_owner_that_changes_while_the_server_saves_is_seen_at_once() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let group = nodes.group().await;
+    let key = LockKey::from("lock:h");
+    let () = client.hset("lock:h", "first", "1").await.unwrap();
+    eventually_is("nobody touched it for a while", async || {
+        idle_seconds(&mut client, "lock:h").await >= 3
+    })
+    .await;
+    let before = group.sighting(&key).await.unwrap();
+    assert_eq!(before.value, group.sighting(&key).await.unwrap().value);
+    // The child takes its time, so that it is there until the test ends.
+    for words in [
+        &["CONFIG", "SET", "rdb-key-save-delay", "60000000"][..],
+        &["BGSAVE"],
+    ] {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        let () = command.query_async(&mut client).await.unwrap();
+    }
+    let () = client.hset("lock:h", "second", "1").await.unwrap();
+    let () = client.hdel("lock:h", "first").await.unwrap();
+    let after = group.sighting(&key).await.unwrap();
+    let second = vec![(b"second".to_vec(), b"1".to_vec())];
+    assert_eq!(after.value, Value::Hash(second));
+}

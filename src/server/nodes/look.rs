@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redis::{RedisError, RedisResult};
 
+use super::Group;
 use super::line::Line;
 use super::memory::{Memory, Reading};
 use super::node::Node;
@@ -65,6 +66,15 @@ pub async fn look_in_slots(
 fn limit_of(node: &Node, keys: &[LockKey]) -> Duration {
     let limits = u32::try_from(keys.len().div_ceil(KEYS_PER_LIMIT).max(1)).unwrap_or(u32::MAX);
     node.command_timeout().saturating_mul(limits)
+}
+
+impl Group {
+    /// Nodes told of a write of this key: what was read of it before is not trusted any more.
+    pub fn was_written(&self, key: &LockKey) {
+        for node in self.seats(key).iter() {
+            node.memory().forget(key);
+        }
+    }
 }
 
 /// Looks at one key before or after an act: nothing remembered, whatever trace that leaves.

@@ -32,7 +32,8 @@ struct Remembered {
     value: Value,
     reading: Reading,
     asked_at: Steady,
-    /// Two readings found the same deadline. One alone may lie between two owners that came within one another's blur.
+    /// Two readings in different seconds found the same, and nobody else touched the key in between. One alone may lie between
+    /// two owners that came within one another's blur, or within the same second.
     is_settled: bool,
 }
 
@@ -102,10 +103,16 @@ impl Memory {
             .zip(reading.touched)
             .is_some_and(|(touched, read)| read.seconds_since(touched) >= 2);
         let is_settled = was_quiet
-            || self
-                .keys
-                .get(key)
-                .is_some_and(|known| known.value == value && known.reading.same_deadline(&reading));
+            || self.keys.get(key).is_some_and(|known| {
+                let is_later = reading
+                    .touched
+                    .zip(known.reading.touched)
+                    .is_some_and(|(now, then)| now.seconds_since(then) >= 1);
+                known.value == value
+                    && known.reading.same_deadline(&reading)
+                    && before.is_untouched_since(&known.reading)
+                    && is_later
+            });
         let asked_at = reading.at.steady;
         self.keys.insert(
             key.clone(),
@@ -266,6 +273,19 @@ mod tests {
             &second,
         );
         assert!(memory.recall(&key, &reading(2_000, 58_000, 101)).is_some());
+    }
+
+    #[test]
+    fn a_lock_that_somebody_touches_every_second_is_read_every_time() {
+        let (mut memory, key) = memory_of(0);
+        for second in 1..5 {
+            let touched = 100 + i64::try_from(second).unwrap();
+            let now = reading(1_000 * second, 60_000 - 1_000 * second, touched);
+            assert!(memory.recall(&key, &now).is_none());
+            memory.remember(&key, Value::Text(b"owner".to_vec()), now.clone(), &now);
+            // Right after we read it, in the same second, another owner may have come.
+            assert!(memory.recall(&key, &now).is_none(), "{second}");
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl Questions {
         pipeline.ignore_errors();
         if with_touch_clock {
             pipeline.cmd("INFO").arg("server");
+            pipeline.cmd("INFO").arg("persistence");
         }
         Self {
             pipeline,
@@ -77,7 +78,10 @@ impl Questions {
         let took = sent.elapsed();
         let mut answers = answers.into_iter();
         let touch_clock = if self.with_touch_clock {
-            answers.next().and_then(touch_clock)
+            let (server, persistence) = (answers.next(), answers.next());
+            server
+                .and_then(touch_clock)
+                .filter(|_| !persistence.is_some_and(has_child))
         } else {
             None
         };
@@ -97,7 +101,7 @@ pub struct Trip {
     pub at: Moment,
     /// How long it took.
     pub took: Duration,
-    /// What the server's clock for idle times showed, where it was asked and may be.
+    /// What the server's clock for idle times showed, where it was asked, may be, and idle times tell of every touch.
     pub touch_clock: Option<TouchClock>,
 }
 
@@ -147,9 +151,35 @@ fn touch_clock(answer: RedisResult<Value>) -> Option<TouchClock> {
         .map(TouchClock)
 }
 
+/// Whether a child process of the server writes its data to disk: meanwhile a touch does not change a key's idle time.
+fn has_child(answer: RedisResult<Value>) -> bool {
+    let info = answer.and_then(|value| Ok(redis::from_redis_value::<String>(value)?));
+    info.is_ok_and(|info| {
+        let is_on = |line: &str| {
+            let flag = line.trim_end().split_once(':');
+            flag.is_some_and(|(name, value)| CHILDREN.contains(&name) && value == "1")
+        };
+        info.lines().any(is_on)
+    })
+}
+
+/// The fields of `INFO persistence` that say so.
+const CHILDREN: [&str; 2] = ["rdb_bgsave_in_progress", "aof_rewrite_in_progress"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_writes_its_data_to_disk_says_so() {
+        let told = |text: &str| has_child(Ok(Value::BulkString(text.as_bytes().to_vec())));
+        assert!(told("loading:0\r\nrdb_bgsave_in_progress:1\r\n"));
+        assert!(told("aof_rewrite_in_progress:1\r\n"));
+        assert!(!told(
+            "rdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:1\r\n"
+        ));
+        assert!(!has_child(Ok(Value::Nil)), "not permitted");
+    }
 
     #[test]
     fn the_clock_of_touches_turns_over_without_a_jump() {

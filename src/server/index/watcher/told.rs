@@ -24,6 +24,7 @@ impl Watcher {
         let quorum = self.group.quorum();
         let mut news = HashMap::with_capacity(told.keys.len());
         for (key, writes) in told.keys {
+            self.group.was_written(&key);
             let writes = writes.on(quorum);
             if self.rejected.contains(&key) {
                 if self.postponed.len() < MOST_POSTPONED {
