@@ -3,6 +3,7 @@
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
+use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::fingerprint;
 
 use crate::support::console::TestConsole;
@@ -198,6 +199,44 @@ async fn two_threads_that_wait_for_one_another_are_a_deadlock() {
         locks.len() == 2 && locks.iter().all(|lock| lock["deadlock"] == false)
     })
     .await;
+    console.stop().await;
+}
+
+#[tokio::test]
+async fn the_dead_in_a_queue_neither_wait_nor_make_a_deadlock() {
+    let nodes = RedisNodes::start(1).await;
+    let node = &nodes.0[0];
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    has_and_wants(node, &field(1), "lock:a", "lock:b").await;
+    has_and_wants(node, &field(2), "lock:b", "lock:a").await;
+    has_and_wants(node, &field(3), "lock:c", "lock:a").await;
+    // Both of those who stand in the queue of the first died ten minutes ago.
+    let mut client = node.client().await;
+    let died = Clock::real().now().plus_millis(-600_000).millis();
+    for thread in [2, 3] {
+        let deadlines = "redisson_lock_timeout:{lock:a}";
+        let () = client.zadd(deadlines, field(thread), died).await.unwrap();
+    }
+    let waits = told(&console, 1).await;
+    let lock = &waits["locks"][0];
+    assert_eq!(
+        (&lock["lock"]["key"], &lock["waiting"], &lock["deadlock"]),
+        (&json!("lock:b"), &json!(1), &json!(false)),
+        "{waits}"
+    );
+    let person = console.person();
+    let path = "/api/v1/groups/orders/locks/lock%3A";
+    // The one that is waited for is known to be contended: by then the other's queue was counted as well.
+    eventually_is("the waiter counts", async || {
+        let lock = person.get(&format!("{path}b")).await.json();
+        lock["flags"] == json!(["contended"])
+    })
+    .await;
+    let lock = person.get(&format!("{path}a")).await.json();
+    assert_eq!(
+        (&lock["flags"], &lock["evidence"]),
+        (&json!([]), &json!([]))
+    );
     console.stop().await;
 }
 

@@ -26,10 +26,22 @@ pub type Names = (LockKey, LockKey);
 /// One queue as a node shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// How many stand in it.
+    /// How many stand in it, without those of the first who are known to wait no more.
     pub length: u64,
     /// The first of them, in order.
     pub head: Vec<Standing>,
+}
+
+impl Queue {
+    /// Who is past the moment until which they wait, waits no more: Redisson takes such entries out when somebody next asks for
+    /// the lock, and until then they stay.
+    fn forget_late(&mut self, now: Timestamp) {
+        let read = self.head.len();
+        self.head
+            .retain(|standing| standing.until.is_none_or(|until| until > now));
+        let late = u64::try_from(read - self.head.len()).unwrap_or(0);
+        self.length = self.length.saturating_sub(late);
+    }
 }
 
 /// One who stands in a queue.
@@ -110,6 +122,10 @@ async fn read_chunk(line: &Line, clock: &Clock, names: &[Names]) -> RedisResult<
             .collect();
     }
     deadlines(line, clock, names, &mut queues).await?;
+    let now = clock.now();
+    for queue in &mut queues {
+        queue.forget_late(now);
+    }
     Ok(queues)
 }
 
@@ -182,6 +198,28 @@ mod tests {
         assert_eq!(how_many(5_000, Some(500_000)), MOST_READ);
         assert_eq!(how_many(2, Some(500_000_000)), 0);
         assert_eq!(how_many(50, None), MOST_UNMEASURED);
+    }
+
+    #[test]
+    fn who_is_past_the_own_deadline_does_not_stand_in_the_queue() {
+        let now = Timestamp::from_millis(1_795_200_845_000);
+        let standing = |field: &str, until: Option<i64>| Standing {
+            field: field.into(),
+            until: until.map(|ms| now.plus_millis(ms)),
+        };
+        let mut queue = Queue {
+            length: 5,
+            head: vec![
+                standing("dead", Some(-600_000)),
+                standing("dead now", Some(0)),
+                standing("waits", Some(1)),
+                standing("says nothing", None),
+            ],
+        };
+        queue.forget_late(now);
+        let fields: Vec<&[u8]> = queue.head.iter().map(|one| &one.field[..]).collect();
+        assert_eq!(fields, [&b"waits"[..], b"says nothing"]);
+        assert_eq!(queue.length, 3);
     }
 
     #[test]

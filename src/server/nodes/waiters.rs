@@ -16,7 +16,7 @@ const CHUNK: usize = 500;
 /// Who waits for one lock, as far as the node may be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiters {
-    /// So many stand in the queue.
+    /// So many stand in the queue and still wait.
     pub queue: u64,
     /// So many have themselves told.
     pub subscribers: u64,
@@ -47,14 +47,16 @@ pub async fn waiters(node: &Node, awaited: &[Awaited]) -> Option<Vec<Waiters>> {
     let ask = |mut line: Line| async move {
         let mut all = Vec::with_capacity(awaited.len());
         for awaited in awaited.chunks(CHUNK) {
-            all.extend(ask(&mut line, awaited).await?);
+            // Their deadlines are by the clocks of their machines; ours is the nearest to those.
+            let now = node.clock().now().millis();
+            all.extend(ask(&mut line, awaited, now).await?);
         }
         Ok(all)
     };
     node.observe(node.command_timeout(), ask).await.ok()
 }
 
-async fn ask(line: &mut Line, awaited: &[Awaited]) -> RedisResult<Vec<Waiters>> {
+async fn ask(line: &mut Line, awaited: &[Awaited], now: i64) -> RedisResult<Vec<Waiters>> {
     let mut questions = redis::pipe();
     questions.ignore_errors();
     // Where a name has braces of its own, Redisson and node-redisson do not agree.
@@ -81,8 +83,11 @@ async fn ask(line: &mut Line, awaited: &[Awaited]) -> RedisResult<Vec<Waiters>> 
         // In a cluster Redisson publishes within a shard. Servers before 7.0 do not know this.
         questions.cmd("PUBSUB").arg("SHARDNUMSUB").arg(&channels);
     }
-    for queue in names(|_| "redisson_lock_queue") {
+    // Nothing takes those out of a queue who died while they stood in it, until somebody else asks for the lock.
+    let queues = names(|_| "redisson_lock_queue").into_iter();
+    for (queue, until) in queues.zip(names(|_| "redisson_lock_timeout")) {
         questions.cmd("LLEN").arg(queue);
+        questions.cmd("ZCOUNT").arg(until).arg("-inf").arg(now);
     }
     let answers: Vec<RedisResult<Value>> = questions.query_async(&mut line.connection).await?;
     let mut answers = answers.into_iter();
@@ -94,10 +99,15 @@ async fn ask(line: &mut Line, awaited: &[Awaited]) -> RedisResult<Vec<Waiters>> 
         let mut counts = || counts(answers.next(), spelt.len());
         (counts(), counts())
     };
-    let queues = answers.map(|answer| {
-        let length = answer.and_then(|value| Ok(redis::from_redis_value::<u64>(value)?));
+    let figures = answers.map(|answer| {
+        let figure = answer.and_then(|value| Ok(redis::from_redis_value::<u64>(value)?));
         // There is none, or it may not be asked, or it is something else.
-        length.unwrap_or(0)
+        figure.unwrap_or(0)
+    });
+    let figures: Vec<u64> = figures.collect();
+    let queues = figures.chunks(2).map(|figures| {
+        let [length, late] = [0, 1].map(|n| figures.get(n).copied().unwrap_or(0));
+        length.saturating_sub(late)
     });
     let mut all: Vec<Waiters> = awaited
         .iter()

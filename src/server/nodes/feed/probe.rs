@@ -17,7 +17,7 @@ const ACTS: &str = "acquiring, extending and releasing from here";
 
 /// What is tried: the words, the permission, and what is missing on the screen without it. None of it changes anything, or
 /// shows a value.
-const TRIED: [(&[&str], &str, &str); 25] = [
+const TRIED: [(&[&str], &str, &str); 26] = [
     (
         &["CLIENT", "SETNAME", "lockkeeper-feed"],
         "client|setname",
@@ -52,6 +52,11 @@ const TRIED: [(&[&str], &str, &str); 25] = [
         &["LLEN", NOBODYS_KEY],
         "llen",
         "who stands in Redisson's queues",
+    ),
+    (
+        &["ZCOUNT", NOBODYS_KEY, "0", "0"],
+        "zcount",
+        "who in Redisson's queues waits no more",
     ),
     (
         &["MEMORY", "USAGE", NOBODYS_KEY],
