@@ -30,7 +30,13 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
             .iter()
             .map(|(id, until)| Some((&id[..], Some(label(id)?), *until as i64)))
             .collect();
-        return Recognised::of_deadlines(Format::MadelsonSemaphore, sighting, all?.into_iter());
+        return Recognised::of_deadlines(
+            Format::MadelsonSemaphore,
+            sighting,
+            // Its scripts ask the node for the time.
+            sighting.node_ahead_ms,
+            all?.into_iter(),
+        );
     }
     if let Value::Set(members) = &sighting.value {
         let base = key.strip_suffix(READERS)?;
@@ -161,6 +167,18 @@ mod tests {
         assert_eq!(lock.lease, Lease::until(NOW.plus_millis(20_000), NOW));
         let over = zset("gpu", &[(TWO, NOW_MS - 1.0)], 90_000);
         assert_eq!(formats::recognise(&over, false), None);
+    }
+
+    #[test]
+    fn permits_end_by_the_clock_of_the_node() {
+        let permits = zset("gpu", &[(ONE, NOW_MS - 570_000.0)], 90_000);
+        assert_eq!(formats::recognise(&permits, false), None);
+        let behind = Sighting {
+            node_ahead_ms: -600_000,
+            ..permits
+        };
+        let lock = formats::recognise(&behind, false).unwrap();
+        assert_eq!(lock.lease, Lease::until(NOW.plus_millis(30_000), NOW));
     }
 
     #[test]

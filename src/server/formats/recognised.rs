@@ -32,6 +32,8 @@ pub struct SeenOwner {
     pub bytes: OwnerBytes,
     /// What everybody may see.
     pub owner: Owner,
+    /// Until when it has the lock, where the value says so of each owner.
+    pub until: Option<Lease>,
 }
 
 /// The bytes that an owner wrote: a credential. Its `Debug` shows nothing.
@@ -108,17 +110,23 @@ impl Recognised {
 
     /// A shared lock of members that each have a deadline of their own, in milliseconds since 1970. Those past it are
     /// no owners any more; nothing where none is left. The lease is the last one's.
+    ///
+    /// The deadlines are by a clock that is so many milliseconds ahead of ours. Of clients' clocks nothing is known: ours stands
+    /// in for them.
     pub(super) fn of_deadlines<'a>(
         format: Format,
         sighting: &Sighting,
+        ahead_ms: i64,
         members: impl Iterator<Item = (&'a [u8], Option<String>, i64)>,
     ) -> Option<Self> {
         let mut last = None;
         let mut owners = Vec::new();
         for (bytes, label, until) in members {
+            let until = until.saturating_sub(ahead_ms);
             if until > sighting.seen_at.millis() {
                 last = last.max(Some(until));
-                owners.push(SeenOwner::new(format, bytes, label));
+                let lease = Lease::until(Timestamp::from_millis(until), sighting.seen_at);
+                owners.push(SeenOwner::new(format, bytes, label).until(lease));
             }
         }
         let until = Timestamp::from_millis(last?);
@@ -171,7 +179,19 @@ impl SeenOwner {
             format,
             holds: None,
         };
-        Self { bytes, owner }
+        Self {
+            bytes,
+            owner,
+            until: None,
+        }
+    }
+
+    /// The same, who has it until then.
+    pub(super) fn until(self, lease: Lease) -> Self {
+        Self {
+            until: Some(lease),
+            ..self
+        }
     }
 }
 

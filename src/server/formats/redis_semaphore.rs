@@ -11,7 +11,7 @@
 
 use super::recognised::scores;
 use super::{Hint, Recognised, SeenOwner, has_ttl, shapes, text};
-use crate::domain::{Confidence, Format};
+use crate::domain::{Confidence, Format, Lease};
 use crate::server::nodes::sighting::{Sighting, Ttl};
 
 /// A score ahead of our clock by more is no time of taking.
@@ -42,15 +42,24 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         Ttl::Never => 0.0,
     };
     let mut owners: Vec<SeenOwner> = Vec::new();
-    for (id, _) in members
+    for (id, at) in members
         .iter()
         .filter(|(_, at)| *at >= oldest || *at == latest)
     {
-        let owner = SeenOwner::new(Format::RedisSemaphore, permit(id)?, None);
+        let mut owner = SeenOwner::new(Format::RedisSemaphore, permit(id)?, None);
+        if has_ttl(sighting) {
+            // So much sooner than that of the last one as it was refreshed sooner.
+            let ends = sighting.seen_at.plus_millis((at - oldest) as i64);
+            owner = owner.until(Lease::until(ends, sighting.seen_at));
+        }
         match owners.iter_mut().find(|known| known.bytes == owner.bytes) {
             Some(known) => {
                 let permits = known.owner.holds.unwrap_or(1);
                 known.owner.holds = Some(permits.saturating_add(1));
+                let later = owner
+                    .until
+                    .filter(|until| known.until.is_none_or(|known| known.later(until).is_lt()));
+                known.until = later.or(known.until);
             }
             None => owners.push(owner),
         }

@@ -40,7 +40,7 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
     let members = locked
         .iter()
         .map(|(base, label, until, _)| (&base[..], Some(label.clone()), *until));
-    let mut lock = Recognised::of_deadlines(Format::RedissonMulti, sighting, members)?;
+    let mut lock = Recognised::of_deadlines(Format::RedissonMulti, sighting, 0, members)?;
     for seen in &mut lock.owners {
         let whose = |base: &[u8]| OwnerBytes::new(base) == seen.bytes;
         seen.owner.holds = locked

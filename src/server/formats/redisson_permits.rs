@@ -13,7 +13,7 @@
 
 use super::recognised::scores;
 use super::{Hint, Recognised, companions, shapes, text};
-use crate::domain::{Format, Lease, LockKey};
+use crate::domain::{Format, Lease, LockKey, Timestamp};
 use crate::server::nodes::sighting::Sighting;
 
 /// The score of a permit without a lease (`RedissonPermitExpirableSemaphore`).
@@ -36,7 +36,14 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
     let owners = members
         .iter()
         .map(|(id, until)| (&id[..], None, *until as i64));
-    let lock = Recognised::of_deadlines(Format::RedissonPermits, sighting, owners)?;
+    let mut lock = Recognised::of_deadlines(Format::RedissonPermits, sighting, 0, owners)?;
+    for seen in &mut lock.owners {
+        let is_endless =
+            |until: &Lease| until.expires_at() >= Some(Timestamp::from_millis(NO_LEASE));
+        if seen.until.as_ref().is_some_and(is_endless) {
+            seen.until = Some(Lease::Never);
+        }
+    }
     let is_endless = members.iter().any(|(_, until)| *until as i64 >= NO_LEASE);
     Some(if is_endless {
         Recognised {

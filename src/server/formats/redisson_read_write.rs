@@ -39,6 +39,7 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
                 ..seen.owner
             },
             bytes: super::OwnerBytes::new(field.as_slice()),
+            until: seen.until,
         };
         among.push(seen);
     }

@@ -24,7 +24,9 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         return None;
     }
     let owners = owners().map(|(token, until)| (&token[..], None, *until as i64));
-    let lock = Recognised::of_deadlines(Format::Symfony, sighting, owners)?;
+    // Its scripts ask the node for the time.
+    let ahead_ms = sighting.node_ahead_ms;
+    let lock = Recognised::of_deadlines(Format::Symfony, sighting, ahead_ms, owners)?;
     Some(Recognised {
         mode: if is_writing {
             Mode::Exclusive
@@ -62,6 +64,20 @@ mod tests {
         assert_eq!((lock.mode, lock.owners.len()), (Mode::Exclusive, 1));
         assert_eq!(lock.owners[0].bytes.expose(), ONE.as_bytes());
         assert_eq!(lock.lease, Lease::until(NOW.plus_millis(300_000), NOW));
+    }
+
+    #[test]
+    fn deadlines_are_by_the_clock_of_the_node_however_far_it_is_from_ours() {
+        for ahead in [-600_000_i64, -2_000, 0, 2_000, 600_000] {
+            let until = NOW_MS + ahead as f64 + 300_000.0;
+            let key = Sighting {
+                node_ahead_ms: ahead,
+                ..zset("invoice", &[(ONE, until), ("__write__", until)], 300_000)
+            };
+            let lock = formats::recognise(&key, false).unwrap();
+            let end = Lease::until(NOW.plus_millis(300_000), NOW);
+            assert_eq!((lock.owners.len(), lock.lease), (1, end), "{ahead}");
+        }
     }
 
     #[test]

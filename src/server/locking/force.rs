@@ -130,7 +130,9 @@ async fn find(
     let (limit, naming) = (group.config.command_timeout, group.config.naming());
     let key = condemned.key;
     let looking = seats.iter().map(|node| async move {
-        let looking = node.act(limit, |line| look_closely(line, node.clock(), key));
+        let looking = node.act(limit, |line| {
+            look_closely(line, node.clock(), key, node.ahead_ms())
+        });
         match Asked::begin("look", node.name()).hear(looking).await {
             Ok(Some(sighting)) => compare(&sighting, condemned, naming),
             Ok(None) => Found::Nobody,

@@ -8,6 +8,7 @@ use super::lately::Lately;
 use super::restart::{Outstanding, Past};
 use super::trouble::Trouble;
 use crate::domain::{FeedLevel, Moved, NodeState, NodeView, Role, Timestamp};
+use crate::server::clock::{Moment, Steady};
 
 /// Clocks drift apart by less than this between two checks; more is a step.
 const CLOCK_STEP: Duration = Duration::from_millis(300);
@@ -31,6 +32,8 @@ pub struct Vitals {
     pub heard_at: Timestamp,
     /// The same moment, on a clock that nobody sets.
     pub at: Instant,
+    /// And on that of the console.
+    pub steady: Steady,
     /// How long the round trip took.
     pub round_trip: Duration,
     /// The node's clock minus ours at the middle of the round trip, where it may be asked.
@@ -122,6 +125,8 @@ pub struct Health {
     lately: Lately,
     heard_at: Option<Timestamp>,
     clock_step: Option<ClockStep>,
+    /// When its clock was last compared with ours.
+    compared_at: Option<Moment>,
 }
 
 impl Health {
@@ -144,6 +149,7 @@ impl Health {
             lately: Lately::default(),
             heard_at: None,
             clock_step: None,
+            compared_at: None,
         }
     }
 
@@ -327,6 +333,10 @@ impl Health {
                 self.round_trips.pop_front();
             }
             self.round_trips.push_back((vitals.round_trip, skew));
+            self.compared_at = Some(Moment {
+                wall: vitals.heard_at,
+                steady: vitals.steady,
+            });
         }
         if let Some(facts) = vitals.facts {
             if self.facts.run_id.is_some()
@@ -436,6 +446,16 @@ impl Health {
             .min()
             .or(self.latency)
             .unwrap_or_default()
+    }
+
+    /// By how many milliseconds its clock is ahead of ours now; 0 where that is not known. A step of our clock since they were compared
+    /// is taken into account.
+    pub fn ahead_ms(&self, now: Moment) -> i64 {
+        let best = self.round_trips.iter().min_by_key(|(took, _)| *took);
+        let known = best.zip(self.compared_at);
+        known.map_or(0, |((_, skew), at)| {
+            skew.saturating_sub(now.step_ms_since(at))
+        })
     }
 
     /// The node as people see it; its votes are its group's matter.

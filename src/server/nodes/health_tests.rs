@@ -17,6 +17,7 @@ fn vitals(at_ms: i64, took_us: u64, skew_ms: i64, run_id: &str) -> Vitals {
     Vitals {
         heard_at: NOW.plus_millis(at_ms),
         at: Instant::now(),
+        steady: Steady::default().plus(Duration::from_millis(at_ms.unsigned_abs())),
         round_trip: Duration::from_micros(took_us),
         skew_ms: Some(skew_ms),
         facts: Some(facts),
@@ -42,6 +43,23 @@ fn a_server_whose_clock_was_set_back_has_no_uptime() {
         Facts::read("uptime_in_seconds:29\r\n").uptime,
         Some(Duration::from_secs(29))
     );
+}
+
+#[test]
+fn a_step_of_our_clock_changes_by_how_much_a_node_is_ahead_before_it_is_asked_again() {
+    let mut health = Health::unknown();
+    health.heard(vitals(0, 400, 30, "a"));
+    let now = Moment {
+        wall: NOW,
+        steady: Steady::default(),
+    };
+    let later = now.plus(Duration::from_millis(700));
+    assert_eq!(health.ahead_ms(later), 30);
+    let stepped = Moment {
+        wall: later.wall.plus_millis(60_000),
+        ..later
+    };
+    assert_eq!(health.ahead_ms(stepped), 30 - 60_000);
 }
 
 #[test]

@@ -163,7 +163,8 @@ impl Line {
             .query_async(&mut self.connection)
             .await
             .map_err(|error| Trouble::of(&error))?;
-        let (heard_at, at) = (clock.now(), Instant::now());
+        let (heard, at) = (clock.moment(), Instant::now());
+        let heard_at = heard.wall;
 
         let mut answers = answers.into_iter();
         is_pong(answers.next())?;
@@ -182,6 +183,7 @@ impl Line {
         Ok(Vitals {
             heard_at,
             at,
+            steady: heard.steady,
             round_trip: at - sent,
             skew_ms,
             facts,

@@ -77,13 +77,16 @@ impl Group {
     }
 }
 
-/// Looks at one key before or after an act: nothing remembered, whatever trace that leaves.
+/// Looks at one key before or after an act: nothing remembered, whatever trace that leaves. The node's clock is so many
+/// milliseconds ahead of ours, as far as that is known.
 pub async fn look_closely(
     line: Line,
     clock: &Clock,
     key: &LockKey,
+    node_ahead_ms: i64,
 ) -> RedisResult<Option<Sighting>> {
     let mut look = LookAtNode::new(None, clock, line);
+    look.node_ahead_ms = node_ahead_ms;
     let mut seen = look.at_locks(std::slice::from_ref(key)).await?;
     match look.elsewhere.pop() {
         Some((_, error)) => Err(error),
@@ -96,6 +99,8 @@ struct LookAtNode<'a> {
     node: Option<&'a Node>,
     clock: &'a Clock,
     line: Line,
+    /// By how much the node's clock is ahead of ours.
+    node_ahead_ms: i64,
     /// The keys of a cluster that this node does not serve, by their places, and what it says instead.
     elsewhere: Vec<(usize, RedisError)>,
 }
@@ -106,6 +111,7 @@ impl<'a> LookAtNode<'a> {
             node,
             clock,
             line,
+            node_ahead_ms: node.map_or(0, Node::ahead_ms),
             elsewhere: Vec::new(),
         }
     }
@@ -174,14 +180,25 @@ impl<'a> LookAtNode<'a> {
             .filter_map(|(n, found)| Some((n, is_elsewhere(found)?)))
             .collect();
         if !self.elsewhere.is_empty() {
-            return Ok(shown(keys, seen));
+            return Ok(self.shown(keys, seen));
         }
         // One key that may not be seen is as good as absent; a node that shows nothing at all has to say so.
         let sees_something = seen.iter().any(|found| !matches!(found, Found::Refused(_)));
         match seen.first() {
             Some(Found::Refused(error)) if !sees_something => Err(error.clone()),
-            Some(_) | None => Ok(shown(keys, seen)),
+            Some(_) | None => Ok(self.shown(keys, seen)),
         }
+    }
+
+    fn shown(&self, keys: &[LockKey], found: Vec<Found>) -> Vec<Option<Sighting>> {
+        let each = keys.iter().zip(found);
+        let sighting = |(key, found): (&LockKey, Found)| {
+            Some(Sighting {
+                node_ahead_ms: self.node_ahead_ms,
+                ..found.into_sighting(key)?
+            })
+        };
+        each.map(sighting).collect()
     }
 
     async fn at_chunk(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Found>> {
@@ -300,11 +317,6 @@ impl<'a> LookAtNode<'a> {
         let node = self.node.filter(|_| self.remembers())?;
         Some(use_it(&mut node.memory()))
     }
-}
-
-fn shown(keys: &[LockKey], found: Vec<Found>) -> Vec<Option<Sighting>> {
-    let each = keys.iter().zip(found);
-    each.map(|(key, found)| found.into_sighting(key)).collect()
 }
 
 /// What a key shows without reading its value.

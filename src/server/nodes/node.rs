@@ -196,6 +196,11 @@ impl Node {
         &self.name
     }
 
+    /// By how many milliseconds its clock is ahead of ours; 0 where that is not known.
+    pub fn ahead_ms(&self) -> i64 {
+        self.health().ahead_ms(self.clock.moment())
+    }
+
     /// How it is right now, by itself.
     pub(super) fn view(&self) -> NodeView {
         let feed = self.feed.state();

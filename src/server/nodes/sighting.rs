@@ -16,6 +16,8 @@ pub struct Sighting {
     pub ttl: Ttl,
     /// When it was read, on our clock: the middle of the round trip.
     pub seen_at: Timestamp,
+    /// By how many milliseconds the node's clock was ahead of ours then; 0 where that is not known.
+    pub node_ahead_ms: i64,
     /// What stands beside it under names of its own, as far as its format needs to know.
     pub companions: Vec<Companion>,
 }
@@ -28,6 +30,7 @@ impl Sighting {
             value,
             ttl,
             seen_at,
+            node_ahead_ms: 0,
             companions: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use lockkeeper::server::clock::Steady;
 use lockkeeper::server::nodes::health::{Facts, Health, Vitals};
 use lockkeeper::server::nodes::restart::{self, Outstanding, Past, Rules};
 use lockkeeper::server::nodes::trouble::{Missed, Trouble};
@@ -298,6 +299,7 @@ impl World {
         let vitals = Vitals {
             heard_at,
             at,
+            steady: Steady::default(),
             round_trip: Duration::ZERO,
             skew_ms: None,
             facts: Some(facts),

@@ -48,7 +48,7 @@ pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> Red
             Vote::Theirs(found_there(key, value, pttl, clock.now()))
         }
         Told::WrongType { type_name } if can_read(&type_name) => {
-            let Ok(Some(sighting)) = look_closely(line, clock, key).await else {
+            let Ok(Some(sighting)) = look_closely(line, clock, key, 0).await else {
                 return Ok(Vote::Theirs(None));
             };
             match (in_the_way(&sighting), &sighting.value) {
