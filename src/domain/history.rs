@@ -9,7 +9,7 @@ use super::{Fingerprint, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HowEnded {
-    /// It was gone before its lease was over: its owner or somebody else released it.
+    /// It was gone before its lease was over: released, deleted by somebody else, or evicted. Nodes do not tell these apart.
     Released,
     /// Its lease was over.
     Expired,

@@ -30,7 +30,7 @@ words! {
     owner_changed_to(ago: &str, owner: &str): "The owner changed {ago}: {owner}.", "持有者于 {ago}改变：{owner}。";
     let_go_and_again: "The same owner let it go and acquired it again: it is not the hold that you saw.", "同一持有者放开后又重新获取了它：这已不是你看到的那次持有。";
     has_expired(ago: &str): "It has expired by itself, {ago}.", "它已于 {ago}自行过期。";
-    was_released(ago: &str): "It was released {ago}, not from this dialog.", "它于 {ago}被释放，但不是通过此对话框。";
+    was_released(ago: &str): "It was gone {ago}, before its lease ended, and not by this dialog.", "它于 {ago}在租约到期前消失，并非通过此对话框释放。";
     noticed_gone(ago: &str): "It is not observed any more; that was noticed {ago}.", "已观察不到它；这是 {ago}发现的。";
     owner: "Owner", "持有者";
     fingerprint: "Fingerprint", "指纹";

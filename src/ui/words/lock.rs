@@ -132,12 +132,12 @@ pub fn source(source: Source) -> &'static str {
 pub fn ended(ending: Option<HowEnded>) -> &'static str {
     match (language(), ending) {
         (_, None) => holds_now(),
-        (Language::English, Some(HowEnded::Released)) => "released",
+        (Language::English, Some(HowEnded::Released)) => "gone before its lease ended",
         (Language::English, Some(HowEnded::Expired)) => "expired",
         (Language::English, Some(HowEnded::TakenOver)) => "taken over",
         (Language::English, Some(HowEnded::Forced)) => "forced",
         (Language::English, Some(HowEnded::Unknown)) => "end not seen",
-        (Language::Chinese, Some(HowEnded::Released)) => "已释放",
+        (Language::Chinese, Some(HowEnded::Released)) => "租约到期前消失",
         (Language::Chinese, Some(HowEnded::Expired)) => "已过期",
         (Language::Chinese, Some(HowEnded::TakenOver)) => "被接管",
         (Language::Chinese, Some(HowEnded::Forced)) => "被强制释放",
