@@ -171,14 +171,15 @@ pub struct Lock {
     pub flags: Vec<Flag>,
     /// The owner with a quorum; null where nobody is seen with one.
     pub owner: Option<Owner>,
-    /// Every owner seen, the one on most nodes first; the last known ones where no node answers.
+    /// Every owner seen, the one on most nodes first, among equals the one that is known for longest; the last known ones where
+    /// no node answers.
     pub owners: Vec<Owner>,
     /// For a held lock until its quorum is lost: the Q-th largest among the owner's nodes. Otherwise until the last remains are gone.
     #[serde(flatten)]
     pub lease: Lease,
-    /// Since when this owner is known to hold it.
+    /// Since when this owner is known to hold it. Where several are seen, since when the first of `owners` is.
     pub acquired_at: Timestamp,
-    /// `first-seen`: an earlier start cannot be excluded; `api`: acquired through this console.
+    /// `first-seen`: an earlier start cannot be excluded; `claimed`: by the owner's own time stamp.
     pub acquired_at_is: AcquiredAt,
     /// When a node last showed it.
     pub observed_at: Timestamp,
@@ -186,6 +187,10 @@ pub struct Lock {
     pub nodes: Vec<NodeAnswer>,
     /// Renewals seen since this owner was first seen.
     pub renewals: Renewals,
+    /// Where several owners are seen: what is known of each alone, in the order of `owners`. The lock's own figures
+    /// (`acquired_at`, `renewals`) are those of the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
     /// Signs of contention; an empty list means "not observed", never "none".
     pub evidence: Vec<Evidence>,
     /// Why touches of this very lock cannot be measured (`idle-touch`); null where they can, or where no lock's can: then
@@ -193,11 +198,38 @@ pub struct Lock {
     pub unmeasured: Option<String>,
 }
 
+/// One of several owners of a lock, with what is known of it alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Holder {
+    /// Which of the owners.
+    pub fingerprint: Fingerprint,
+    /// Since when it is known to hold it.
+    pub acquired_at: Timestamp,
+    /// What that means.
+    pub acquired_at_is: AcquiredAt,
+    /// Until when it holds it; null where that has no end. Where the format gives all of them one lease, until that ends.
+    pub expires_at: Option<Timestamp>,
+    /// Its renewals; none are counted where all have one lease, because nobody knows who renewed.
+    pub renewals: Renewals,
+}
+
+impl Holder {
+    /// The same by a clock that was set by so many milliseconds.
+    pub fn shift(&mut self, ms: i64) {
+        // What an owner claims is by its own clock.
+        if self.acquired_at_is == AcquiredAt::FirstSeen {
+            self.acquired_at = self.acquired_at.plus_millis(ms);
+        }
+        self.expires_at = self.expires_at.map(|at| at.plus_millis(ms));
+        self.renewals.last_at = self.renewals.last_at.map(|at| at.plus_millis(ms));
+    }
+}
+
 /// What `acquired_at` means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcquiredAt {
-    /// The moment this console first saw this owner.
+    /// The moment this console first saw this owner; or the end of the lock's own time, where that was over before.
     FirstSeen,
     /// The owner's own time stamp (`ShedLock`, UUID version 1): when it says it asked for the lock.
     Claimed,
@@ -227,6 +259,12 @@ impl Lock {
     /// Whether the flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.flags.contains(&flag)
+    }
+
+    /// What is known of one of its owners alone, where several are seen.
+    pub fn holder(&self, fingerprint: &Fingerprint) -> Option<&Holder> {
+        let mut holders = self.holders.iter();
+        holders.find(|holder| holder.fingerprint == *fingerprint)
     }
 
     /// How many nodes show it.

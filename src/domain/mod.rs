@@ -69,7 +69,7 @@ pub use language::Language;
 pub use lease::Lease;
 pub use library::Format;
 pub use listing::{Filter, Order, Rank, Sort};
-pub use lock::{AcquiredAt, Fingerprint, Flag, Lock, Mode, Owner, Verdict};
+pub use lock::{AcquiredAt, Fingerprint, Flag, Holder, Lock, Mode, Owner, Verdict};
 pub use me::{Came, Me, Painted, WaysIn};
 pub use node_past::{GroupPast, NodePast, NodesTold};
 pub use outcome::{ActOutcome, Answer, NodeAct, NodeAnswer};

@@ -40,6 +40,7 @@ pub fn lock(owners: &[u8], acquired_at: Timestamp, observed_at: Timestamp) -> Lo
         observed_at,
         nodes: Vec::new(),
         renewals: Renewals::none(Source::Poll),
+        holders: Vec::new(),
         evidence: Vec::new(),
         unmeasured: None,
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::fault::Fault;
 use super::{
     AcquiredAt, ActOutcome, Answer, Change, Confidence, Ending, Evidence, Fingerprint, Flag,
-    Format, GroupView, Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals,
-    SampledLock, Timestamp, Verdict,
+    Format, GroupView, Holder, Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner,
+    Renewals, SampledLock, Timestamp, Verdict,
 };
 
 /// What is wrong with something that was read.
@@ -68,6 +68,8 @@ pub(super) struct LockShape {
     observed_at: Timestamp,
     nodes: Vec<NodeAnswer>,
     renewals: Renewals,
+    #[serde(default)]
+    holders: Vec<Holder>,
     evidence: Vec<Evidence>,
     #[serde(default)]
     unmeasured: Option<String>,
@@ -93,6 +95,7 @@ impl From<LockShape> for Lock {
             observed_at: shape.observed_at,
             nodes: shape.nodes,
             renewals: shape.renewals,
+            holders: shape.holders,
             evidence: shape.evidence,
             unmeasured: shape.unmeasured,
         }

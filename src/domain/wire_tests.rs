@@ -110,6 +110,7 @@ fn lock() -> Lock {
             last_at: Some(Timestamp::from_millis(1_500)),
             source: Source::Poll,
         },
+        holders: Vec::new(),
         evidence: vec![Evidence {
             kind: "queue".into(),
             value: 2,

@@ -34,6 +34,7 @@ fn lock(key: &str, owner: &str, held_ms: i64, lease_ms: i64) -> Lock {
         observed_at: NOW,
         nodes: Vec::new(),
         renewals: Renewals::none(Source::Poll),
+        holders: Vec::new(),
         evidence: Vec::new(),
         unmeasured: None,
     }

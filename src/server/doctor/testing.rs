@@ -102,6 +102,7 @@ pub fn renewed(name: &str, lease_ms: u64, margin_ms: u64) -> Lock {
             last_at: Some(NOW),
             ..Renewals::none(Source::Feed)
         },
+        holders: Vec::new(),
         evidence: Vec::new(),
         unmeasured: None,
     }

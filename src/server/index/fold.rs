@@ -3,31 +3,29 @@
 use std::time::Duration;
 
 use super::history::Expected;
+use super::holders::{self, Other, SAME_DEADLINE_MS, Track};
 use super::merge::Entry;
-use super::renewing::{self, Beat};
+use super::renewing;
 use super::told;
 use crate::domain::quorum::{Judgement, Seen, judge};
 use crate::domain::{
-    AcquiredAt, Answer, Change, Flag, Format, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
+    AcquiredAt, Answer, Change, Flag, Format, Holder, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
     Renewals, Timestamp, Verdict,
 };
 use crate::server::clock::Moment;
 
-/// A deadline that is read twice differs by the jitter of two round trips; only a larger step is a renewal.
-const RENEWAL_STEP_MS: i64 = 100;
-/// The same where a node told of a write: then a smaller one is a renewal too.
-const TOLD_RENEWAL_STEP_MS: i64 = 30;
-/// Deadlines closer than this are shown as the same, so that a countdown does not wobble.
-const SAME_DEADLINE_MS: i64 = 60;
+/// So many owners are remembered that may be there still, on nodes that cannot be asked.
+const MOST_AWAY: usize = 16;
 
 /// What is remembered about a lock beyond what is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Memory {
     /// When the nodes were asked: an older answer that comes later is not believed.
     asked: Moment,
-    /// The largest lease left that was seen since the owner came or renewed: taken for the whole lease.
-    pub(super) whole_lease_ms: u64,
-    pub(super) beat: Beat,
+    /// The owner whose figures are the lock's.
+    pub(super) lead: Track,
+    /// The others that are seen, or may be there still.
+    others: Vec<Other>,
 }
 
 impl Memory {
@@ -37,7 +35,10 @@ impl Memory {
     }
 
     fn shift(&mut self, ms: i64) {
-        self.beat.shift(ms);
+        self.lead.shift(ms);
+        for other in &mut self.others {
+            other.shift(ms);
+        }
     }
 }
 
@@ -132,6 +133,9 @@ fn shift(lock: &Lock, ms: i64) -> Lock {
     lock.lease = lock.lease.shifted(ms);
     lock.observed_at = lock.observed_at.plus_millis(ms);
     lock.renewals.last_at = lock.renewals.last_at.map(|at| at.plus_millis(ms));
+    for holder in &mut lock.holders {
+        holder.shift(ms);
+    }
     // What an owner claims is by its own clock.
     if lock.acquired_at_is == AcquiredAt::FirstSeen {
         lock.acquired_at = lock.acquired_at.plus_millis(ms);
@@ -150,70 +154,133 @@ fn show(
     memory: Option<Memory>,
     asked: Moment,
     longest_hold: Duration,
-    seen: Seen,
+    mut seen: Seen,
     entry: Entry,
 ) -> (Memory, Lock, Kind) {
     let asked_at = asked.wall;
-    let told = entry.told;
-    let left_ms = seen.lease.remaining_ms(asked_at).unwrap_or(0);
-    let same_owner = before.filter(|before| is_same_owner(before, &seen.owners));
-    let mut memory = same_owner.and(memory).unwrap_or(Memory {
-        asked,
-        whole_lease_ms: left_ms,
-        beat: Beat::default(),
+    let (told, watched) = (entry.told, entry.watched);
+    let mode = told.map_or(Mode::Exclusive, |told| told.mode);
+    let mut shown = holders::shown(&seen.owners, &entry.nodes, &entry.deadlines);
+    let (lead_before, mut others) = memory.map_or((None, Vec::new()), |memory| {
+        (Some(memory.lead), memory.others)
     });
-    memory.asked = asked;
+    let first_before = before.and_then(|before| before.owners.first());
+    let first_before = first_before.map(|owner| &owner.fingerprint);
+    let is_held = seen.verdict == Verdict::Held;
+    let place = holders::lead(&seen.owners, &shown, mode, is_held, first_before, &others);
+    let owner = seen.owners.remove(place);
+    seen.owners.insert(0, owner);
+    let of_lead = shown.remove(place);
+    shown.insert(0, of_lead);
+    seen.owner = seen.owner.and(seen.owners.first().cloned());
+    let leader = &seen.owners[0].fingerprint;
 
-    let watched = entry.watched;
-    let step = if watched.writes > 0 {
-        TOLD_RENEWAL_STEP_MS
-    } else {
-        RENEWAL_STEP_MS
+    let is_same_set = before.is_some_and(|before| are_same(&before.owners, &seen.owners));
+    let source = |known: Option<&Renewals>, renewed: bool| {
+        let known = known.zip(before.map(|before| before.observed_at));
+        told::source(known, watched, renewed)
     };
-    // Where somebody joins a shared lock, the key lives longer and nobody renewed.
-    let renewed = same_owner.filter(|before| {
-        moved_ms(before.lease, seen.lease) > step
-            && (before.mode == Mode::Exclusive || are_same(&before.owners, &seen.owners))
-    });
-    let source = told::source(same_owner, watched, renewed.is_some());
-    let mut renewals =
-        same_owner.map_or_else(|| Renewals::none(source), |before| before.renewals.clone());
-    renewals.source = source;
+    let same_owner = before.filter(|_| first_before == Some(leader));
+    let known = match same_owner.zip(lead_before.clone()) {
+        Some((before, track)) => Some((
+            (before.acquired_at, before.acquired_at_is),
+            before.renewals.clone(),
+            track,
+        )),
+        None => holders::take(&mut others, leader).map(|other| {
+            let since = (other.holder.acquired_at, other.holder.acquired_at_is);
+            (since, other.holder.renewals, other.track)
+        }),
+    };
+    if same_owner.is_none() {
+        others.extend(
+            before
+                .zip(lead_before)
+                .and_then(|(before, track)| left_behind(before, track)),
+        );
+    }
+    let is_new = known.is_none();
+    let first_seen = (asked_at, AcquiredAt::FirstSeen);
+    let is_one = seen.owners.len() == 1;
+    let (since, mut renewals, lead, mut renewed) = match known {
+        Some((since, mut renewals, mut track)) => {
+            let counted = renewals.clone();
+            // Of several, nobody knows whose they were.
+            let writes = if is_one {
+                watched.writes
+            } else {
+                watched.writes.min(1)
+            };
+            let renewed = track.see(&mut renewals, &shown[0], writes, is_same_set, asked_at);
+            renewals.source = source(Some(&counted), renewed);
+            (since, renewals, track, renewed)
+        }
+        None => {
+            let track = Track::begin(&shown[0], asked_at);
+            (
+                first_seen,
+                Renewals::none(source(None, false)),
+                track,
+                false,
+            )
+        }
+    };
     // One who took it anew between two looks cannot be told from one who renewed it: hand-overs are only told where
     // somebody else has it now.
-    renewals.hand_overs_per_minute = watched
-        .hand_overs_per_minute
-        .filter(|_| same_owner.is_none());
-    if let Some(before) = renewed {
-        let margin_ms = before.lease.remaining_ms(asked_at);
-        memory
-            .beat
-            .renewed(&mut renewals, watched.writes.max(1), margin_ms, asked_at);
-        memory.whole_lease_ms = left_ms;
-    }
-    let renewed = renewed.is_some();
+    renewals.hand_overs_per_minute = watched.hand_overs_per_minute.filter(|_| is_new);
     told::credit(&mut renewals, entry.renewed_here.as_ref(), &seen.owners);
-    memory.beat.miss(&mut renewals, asked_at);
-    memory.whole_lease_ms = memory.whole_lease_ms.max(left_ms);
 
-    let (acquired_at, acquired_at_is) = match (same_owner, told.and_then(|told| told.claimed_at)) {
-        (_, Some(claimed)) => (claimed.min(asked_at), AcquiredAt::Claimed),
-        (Some(before), None) => (before.acquired_at, before.acquired_at_is),
-        (None, None) => (asked_at, AcquiredAt::FirstSeen),
+    let mut beside = Vec::new();
+    for (owner, shown) in seen.owners.iter().zip(&shown).skip(1) {
+        let known = holders::take(&mut others, &owner.fingerprint);
+        let (other, was_renewed) =
+            holders::see_other(known, owner, shown, source, is_same_set, asked_at);
+        renewed |= was_renewed;
+        beside.push(other);
+    }
+    // Who has the quorum took it from whoever had it before.
+    let is_taken = is_held && mode == Mode::Exclusive;
+    let answered = holders::answered(&entry.nodes);
+    others.retain_mut(|other| !is_taken && other.may_still_be_there(answered));
+    others.truncate(MOST_AWAY);
+
+    let (mut acquired_at, acquired_at_is) = match told.and_then(|told| told.claimed_at) {
+        Some(claimed) if is_one => (claimed.min(asked_at), AcquiredAt::Claimed),
+        Some(_) | None => since,
     };
     let format = told
         .map(|told| told.format)
         .or(before.map(|before| before.format))
         .unwrap_or(Format::Plain);
+    if format.outlives_its_lease()
+        && let Some(end) = seen.lease.expires_at()
+    {
+        // Nobody renews it when its time is over: whoever has it then had it before.
+        acquired_at = acquired_at.min(end);
+    }
     let confidence = told
         .map(|told| told.confidence)
         .or(before.map(|before| before.confidence))
         .unwrap_or_default();
+    let leading = Holder {
+        fingerprint: leader.clone(),
+        acquired_at,
+        acquired_at_is,
+        expires_at: lead.lease().expires_at(),
+        renewals: if shown[0].is_own_lease {
+            renewals.clone()
+        } else {
+            Renewals::none(renewals.source)
+        },
+    };
+    let all = std::iter::once(leading).chain(beside.iter().map(|other| other.holder.clone()));
+    let holders: Vec<Holder> = if is_one { Vec::new() } else { all.collect() };
+    others.append(&mut beside);
     let mut lock = Lock {
         id,
         format,
         confidence,
-        mode: told.map_or(Mode::Exclusive, |told| told.mode),
+        mode,
         verdict: seen.verdict,
         flags: Vec::new(),
         owner: seen.owner,
@@ -224,6 +291,7 @@ fn show(
         observed_at: asked_at,
         nodes: entry.nodes,
         renewals,
+        holders,
         evidence: entry.evidence,
         unmeasured: entry.unmeasured,
     };
@@ -236,15 +304,47 @@ fn show(
         restart_hazard: entry.restart_hazard,
         expected: entry.expected,
     };
+    let memory = Memory {
+        asked,
+        lead,
+        others,
+    };
     lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
 
     let kind = match before {
         None => Kind::Appeared,
-        Some(before) if !is_same_owner(before, &lock.owners) => Kind::ChangedHands,
+        Some(before) if is_handed_over(before, &lock, &memory) => Kind::ChangedHands,
         Some(_) if renewed => Kind::Renewed,
         Some(_) => Kind::Stays,
     };
     (memory, lock, kind)
+}
+
+/// The owner whose figures were the lock's, and are no more.
+fn left_behind(before: &Lock, track: Track) -> Option<Other> {
+    let holder = Holder {
+        fingerprint: before.owners.first()?.fingerprint.clone(),
+        acquired_at: before.acquired_at,
+        acquired_at_is: before.acquired_at_is,
+        expires_at: track.lease().expires_at(),
+        renewals: before.renewals.clone(),
+    };
+    Some(Other { holder, track })
+}
+
+/// Whether somebody else has it now. Of an exclusive lock without an owner that has the quorum, those who were there before, and
+/// may be there still, go on having what they had. A shared lock is handed over when nobody is left of those who had it.
+fn is_handed_over(before: &Lock, now: &Lock, memory: &Memory) -> bool {
+    if before.mode == Mode::Shared {
+        return !before.owners.iter().any(|then| is_among(then, &now.owners));
+    }
+    let first = |lock: &Lock| lock.owners.first().map(|owner| owner.fingerprint.clone());
+    let is_remembered = |then: &Owner| {
+        let mut others = memory.others.iter();
+        others.any(|other| other.holder.fingerprint == then.fingerprint)
+    };
+    let stays = |then: &Owner| now.owner.is_none() && is_remembered(then);
+    first(before) != first(now) && !before.owners.first().is_some_and(stays)
 }
 
 /// A known lock of which no node that answers shows anything, while those that do not answer could hold it.
@@ -265,18 +365,6 @@ fn cannot_tell(before: Lock, nodes: Vec<NodeAnswer>) -> Lock {
     }
 }
 
-/// Whether the first of the owners is the one that led before; of a shared lock, whether any of them held it before.
-fn is_same_owner(before: &Lock, owners: &[Owner]) -> bool {
-    if before.mode == Mode::Shared {
-        return before.owners.iter().any(|then| is_among(then, owners));
-    }
-    let (then, now) = (
-        before.owner.as_ref().or(before.owners.first()),
-        owners.first(),
-    );
-    then.map(|owner| &owner.fingerprint) == now.map(|owner| &owner.fingerprint)
-}
-
 fn is_among(owner: &Owner, owners: &[Owner]) -> bool {
     owners
         .iter()
@@ -285,14 +373,6 @@ fn is_among(owner: &Owner, owners: &[Owner]) -> bool {
 
 fn are_same(before: &[Owner], now: &[Owner]) -> bool {
     before.len() == now.len() && before.iter().all(|owner| is_among(owner, now))
-}
-
-/// Milliseconds by which the deadline moved. A lock that gained or lost its expiry counts as not moved.
-fn moved_ms(before: Lease, now: Lease) -> i64 {
-    match (before.expires_at(), now.expires_at()) {
-        (Some(before), Some(now)) => now.millis_since(before),
-        (None | Some(_), None) | (None, Some(_)) => 0,
-    }
 }
 
 /// Keeps deadlines that only jittered, so that a countdown does not wobble.
@@ -322,6 +402,7 @@ pub(super) fn same(before: &Lock, now: &Lock) -> bool {
         && before.evidence == now.evidence
         && before.unmeasured == now.unmeasured
         && before.renewals == now.renewals
+        && before.holders == now.holders
         && before.owner == now.owner
         && before.owners == now.owners
         && before.format == now.format
@@ -364,7 +445,7 @@ fn flags(
     now: Timestamp,
 ) -> Vec<Flag> {
     let over = lock.format.outlives_its_lease() && lock.lease.remaining_ms(now) == Some(0);
-    let at_risk = renewing::at_risk_from(lock, memory.whole_lease_ms, marks.expected)
+    let at_risk = renewing::at_risk_from(lock, memory.lead.whole_lease_ms, marks.expected)
         .is_some_and(|from| now >= from);
     let is_endless = lock.renewals.count > 0 && now.since(lock.acquired_at) > longest_hold;
     let held_ms = u64::try_from(now.millis_since(lock.acquired_at)).unwrap_or(0);

@@ -37,6 +37,8 @@ struct Story {
     watched: Watched,
     /// When the nodes are asked, where that is not now.
     asked: Option<Moment>,
+    /// Until when each owner has it by the value, for the next look.
+    deadlines: holders::Deadlines,
     mode: Mode,
     format: Format,
     expected: Option<Expected>,
@@ -53,6 +55,7 @@ impl Story {
             memory: None,
             watched: Watched::default(),
             asked: None,
+            deadlines: holders::Deadlines::new(),
             mode: Mode::Exclusive,
             format: Format::Plain,
             expected: None,
@@ -112,6 +115,18 @@ impl Story {
         self.see([(); 3].map(|()| Some(answer.clone())))
     }
 
+    /// The same for a semaphore, each of whose holders has a deadline of its own.
+    fn permits(&mut self, holders: &[(u8, i64)]) -> Option<Change> {
+        let lease = |ms: i64| Lease::until(START.plus_millis(ms), self.now);
+        self.deadlines = holders
+            .iter()
+            .map(|(n, ms)| (owner(*n).fingerprint, vec![lease(*ms); 3]))
+            .collect();
+        let owners: Vec<u8> = holders.iter().map(|(n, _)| *n).collect();
+        let last = holders.iter().map(|(_, ms)| *ms).max().unwrap();
+        self.shared(&owners, last)
+    }
+
     fn absent(&mut self) -> Option<Change> {
         self.see([
             Some(Answer::Absent),
@@ -147,6 +162,7 @@ impl Story {
             restart_hazard: false,
             unmeasured: None,
             evidence: Vec::new(),
+            deadlines: std::mem::take(&mut self.deadlines),
             watched: self.watched,
             key: "lock:a".into(),
             nodes,
@@ -410,6 +426,114 @@ fn a_step_of_the_clock_is_no_renewal_and_changes_neither_ages_nor_risks() {
         let renewals = &story.lock().renewals;
         assert_eq!((renewals.count, renewals.every_ms), (3, Some(10_000)));
     }
+}
+
+#[test]
+fn what_holders_of_a_semaphore_do_is_counted_for_each_alone() {
+    let mut story = Story::begin();
+    story.permits(&[(1, 30_000), (2, 30_000)]);
+    story.after(10_000).permits(&[(1, 40_000), (2, 30_000)]);
+    story
+        .after(5_000)
+        .permits(&[(1, 40_000), (2, 45_000), (3, 45_000)]);
+    story
+        .after(5_000)
+        .permits(&[(1, 50_000), (2, 45_000), (3, 45_000)]);
+    let figures = |story: &Story| -> Vec<_> {
+        let lock = story.lock();
+        let holders = lock.holders.iter().map(|holder| {
+            let since = holder.acquired_at.millis_since(START);
+            (holder.fingerprint.clone(), since, holder.renewals.count)
+        });
+        holders.collect()
+    };
+    let who = |n: u8| owner(n).fingerprint;
+    assert_eq!(
+        figures(&story),
+        [(who(1), 0, 2), (who(2), 0, 1), (who(3), 15_000, 0)]
+    );
+    // The first two leave, another one comes: the lock is held for as long as the one that is there for longest.
+    story.after(10_000).permits(&[(3, 60_000), (4, 60_000)]);
+    assert_eq!(figures(&story), [(who(3), 15_000, 1), (who(4), 30_000, 0)]);
+    let lock = story.lock();
+    assert_eq!(lock.acquired_at, START.plus_millis(15_000));
+    assert_eq!((lock.renewals.count, lock.renewals.missed_beats), (1, 0));
+    story.after(1_000).permits(&[(4, 60_000)]);
+    let lock = story.lock();
+    assert_eq!(
+        (lock.acquired_at, lock.renewals.count),
+        (START.plus_millis(30_000), 0)
+    );
+    assert_eq!(lock.holders, []);
+}
+
+#[test]
+fn a_semaphore_is_not_overdue_while_none_of_its_holders_is() {
+    let mut story = Story::begin();
+    story.expected = Some(Expected {
+        half_last_ms: 10_000,
+        overdue_after_ms: 40_000,
+    });
+    for n in 0..40_u8 {
+        let until = 30_000 + i64::from(n) * 10_000;
+        story.permits(&[(n, until), (n + 1, until)]);
+        assert!(!story.lock().has(Flag::Overdue), "{n}");
+        story.after(10_000);
+    }
+}
+
+#[test]
+fn the_two_sides_of_a_split_each_have_a_beat_of_their_own() {
+    let mut story = Story::begin();
+    let lease = |ms: i64| Lease::until(START.plus_millis(ms), START);
+    let side = |n: u8, ms: i64| Some(Answer::held_by(owner(n), lease(ms)));
+    for n in 0..6 {
+        let (one, two) = (30_000 + n * 10_000, 34_000 + n * 10_000);
+        story.see([side(1, one), side(2, two - 10_000), Some(Answer::Absent)]);
+        story.after(4_000);
+        story.see([side(1, one), side(2, two), Some(Answer::Absent)]);
+        story.after(6_000);
+    }
+    let lock = story.lock();
+    let beats = lock.holders.iter().map(|holder| {
+        let renewals = &holder.renewals;
+        (renewals.every_ms, renewals.jitter_ms, renewals.missed_beats)
+    });
+    let even = (Some(10_000), Some(0), 0);
+    assert_eq!(beats.collect::<Vec<_>>(), [even, even]);
+}
+
+#[test]
+fn an_owner_that_stays_is_held_for_as_long_though_a_node_goes_away_and_comes_back() {
+    let mut story = Story::begin();
+    let lease = Lease::until(START.plus_millis(900_000), START);
+    let side = |n: u8| Some(Answer::held_by(owner(n), lease));
+    story.see([side(2), side(1), Some(Answer::Absent)]);
+    assert_eq!(story.lock().owners[0], owner(1));
+    story
+        .after(60_000)
+        .see([side(2), None, Some(Answer::Absent)]);
+    let lock = story.lock();
+    assert_eq!((&lock.owners[0], lock.acquired_at), (&owner(2), START));
+    story
+        .after(60_000)
+        .see([side(2), side(1), Some(Answer::Absent)]);
+    let lock = story.lock();
+    assert_eq!((lock.owners.len(), lock.acquired_at), (2, START));
+    assert!(
+        lock.holders
+            .iter()
+            .all(|holder| holder.acquired_at == START)
+    );
+}
+
+#[test]
+fn a_lock_whose_own_time_was_over_when_it_was_first_seen_is_held_since_then_at_least() {
+    let mut story = Story::begin();
+    story.format = Format::LegacyTimestamp;
+    story.held(1, Some(-60_000));
+    assert_eq!(story.lock().acquired_at, START.plus_millis(-60_000));
+    assert!(story.lock().has(Flag::Overdue));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Pure: what several nodes showed of one key becomes one set of answers, or nothing where it is no lock.
 
 use super::history::Expected;
+use super::holders::Deadlines;
 use crate::domain::{
     Answer, Confidence, Evidence, Fingerprint, Format, LockKey, Mode, NodeAnswer, Timestamp,
 };
@@ -23,6 +24,8 @@ pub struct Entry {
     pub evidence: Vec<Evidence>,
     /// Why touches of this key cannot be told; the observer adds it.
     pub unmeasured: Option<String>,
+    /// Until when each owner has it by the value, where the format says so.
+    pub(super) deadlines: Deadlines,
     /// How this key is watched; the watcher adds what it knows.
     pub watched: Watched,
     /// What is expected of a hold by those before it; the observer adds what it knows.
@@ -81,6 +84,7 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
             restart_hazard: false,
             evidence: Vec::new(),
             unmeasured: None,
+            deadlines: Deadlines::new(),
             watched: Watched::default(),
             expected: None,
             renewed_here: None,
@@ -101,6 +105,12 @@ pub fn merge(look: Look, keys: &[LockKey], naming: Naming<'_>) -> Vec<Entry> {
                         // Nodes may disagree while owners change; the first answer stands for the row.
                         entry.told.get_or_insert(told);
                         entry.restart_hazard |= node.is_hazard;
+                    }
+                    for seen in recognised.iter().flat_map(|lock| &lock.owners) {
+                        if let Some(until) = seen.until {
+                            let own = entry.deadlines.entry(seen.owner.fingerprint.clone());
+                            own.or_default().push(until);
+                        }
                     }
                     let waiting = recognised.as_ref().and_then(|lock| lock.waiting);
                     queue(&mut entry.evidence, waiting.unwrap_or(0));

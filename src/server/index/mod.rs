@@ -6,6 +6,7 @@ pub mod event;
 mod fold;
 mod frame;
 mod history;
+mod holders;
 mod known;
 mod lately;
 mod merge;

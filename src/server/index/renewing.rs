@@ -116,9 +116,21 @@ pub(super) fn at_risk_from(
     expected: Option<Expected>,
 ) -> Option<Timestamp> {
     let renewals = &lock.renewals;
+    let others = lock.holders.iter().skip(1);
+    let other = others.filter_map(|holder| late_at(&holder.renewals)).min();
     if renewals.every_ms.is_some() {
-        return late_at(renewals);
+        return late_at(renewals).into_iter().chain(other).min();
     }
+    let of_first = first_at_risk_from(lock, whole_lease_ms, expected);
+    of_first.into_iter().chain(other).min()
+}
+
+fn first_at_risk_from(
+    lock: &Lock,
+    whole_lease_ms: u64,
+    expected: Option<Expected>,
+) -> Option<Timestamp> {
+    let renewals = &lock.renewals;
     let end = lock.lease.expires_at()?;
     let fifth = i64::try_from(whole_lease_ms / 5).unwrap_or(i64::MAX);
     let nearly_over = end.plus_millis(1 - fifth);
@@ -148,7 +160,7 @@ pub(super) fn due(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let is_held = lock.verdict == Verdict::Held && !lock.has(Flag::AtRisk);
-    let first_sign = at_risk_from(lock, memory.whole_lease_ms, expected);
+    let first_sign = at_risk_from(lock, memory.lead.whole_lease_ms, expected);
     let endless = lock.acquired_at.plus(longest_hold).plus_millis(1);
     let is_endless = lock.renewals.count > 0 && !lock.has(Flag::Endless);
     [
@@ -174,6 +186,8 @@ fn deadline(lock: &Lock, now: Timestamp) -> Option<Timestamp> {
         Answer::Holds { lease, .. } => lease.expires_at(),
         Answer::Absent | Answer::Unreachable { .. } => None,
     });
+    let own_ends = lock.holders.iter().filter_map(|holder| holder.expires_at);
+    let ends = ends.chain(own_ends);
     // One that is just over and was still there is over by its own clock in a moment. What a value says may be long past.
     let is_ahead = |end: &Timestamp| *end > now || now.since(*end) < ONE_GO;
     let ends: Vec<Timestamp> = if lock.format == Format::LegacyTimestamp {

@@ -11,13 +11,19 @@ const EXPIRY_JITTER_MS: u64 = 200;
 const TOLD_EXPIRY_JITTER_MS: u64 = 50;
 
 /// How renewals of this owner are known: all of them were told, or some may have been missed.
-pub(super) fn source(same_owner: Option<&Lock>, watched: Watched, renewed: bool) -> Source {
-    match (same_owner, watched.fed_since) {
+///
+/// `known` are those that were seen before and when the lock was last observed; nothing for an owner that is new.
+pub(super) fn source(
+    known: Option<(&Renewals, Timestamp)>,
+    watched: Watched,
+    renewed: bool,
+) -> Source {
+    match (known, watched.fed_since) {
         (None, Some(_)) => Source::Feed,
-        (Some(before), Some(since)) => {
+        (Some((renewals, observed_at)), Some(since)) => {
             // Those that went through this console are known whatever is told.
-            let was_told = before.renewals.source != Source::Poll && before.observed_at >= since;
-            if was_told || before.renewals.count == 0 && !renewed {
+            let was_told = renewals.source != Source::Poll && observed_at >= since;
+            if was_told || renewals.count == 0 && !renewed {
                 Source::Feed
             } else {
                 Source::Poll

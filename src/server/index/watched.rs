@@ -9,7 +9,8 @@ use super::fold::same;
 use super::stream::Stream;
 use super::windows::Seen;
 use crate::domain::{
-    Change, Counts, Ending, Lock, LockId, Snapshot, Timestamp, View, Window, WindowNews,
+    Change, Counts, Ending, Fingerprint, Lock, LockId, Snapshot, Timestamp, View, Window,
+    WindowNews,
 };
 
 /// A viewer, or several who were told the same. It keeps what its window shows, and nothing else: what happens meanwhile is told as what came of it.
@@ -237,6 +238,10 @@ fn by_id(locks: &[Arc<Lock>]) -> BTreeMap<LockId, Arc<Lock>> {
         .collect()
 }
 
+fn first_of(lock: &Lock) -> Option<&Fingerprint> {
+    lock.owners.first().map(|owner| &owner.fingerprint)
+}
+
 /// What happened to a lock between two looks at it, however much that was.
 fn difference(before: Option<&Arc<Lock>>, now: &Arc<Lock>) -> Option<Change> {
     let lock = || Box::new(Lock::clone(now));
@@ -245,7 +250,7 @@ fn difference(before: Option<&Arc<Lock>>, now: &Arc<Lock>) -> Option<Change> {
     };
     if Arc::ptr_eq(before, now) || same(before, now) {
         None
-    } else if before.owners.first() != now.owners.first() {
+    } else if first_of(before) != first_of(now) {
         Some(Change::ChangedHands { lock: lock() })
     } else if before.renewals.count < now.renewals.count {
         Some(Change::Renewed { lock: lock() })

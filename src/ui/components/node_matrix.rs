@@ -84,9 +84,24 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
             .into_any(),
         )
     };
-    let owner = move || match answer(&lock.read()).and_then(|node| node.answer.owner().cloned()) {
-        Some(owner) => view! { <OwnerName owner /> }.into_any(),
-        None => "–".into_any(),
+    let owner = move || {
+        let lock = lock.read();
+        let node = answer(&lock);
+        let owners: Vec<Owner> = node
+            .iter()
+            .flat_map(|node| node.answer.owners().cloned())
+            .collect();
+        if owners.is_empty() {
+            return "–".into_any();
+        }
+        let each = owners.into_iter().map(|owner| {
+            let since = lock.holder(&owner.fingerprint).map(|holder| holder.acquired_at);
+            let held = since.map(|since| {
+                view! { <span class="text-muted">{format::clock(u64::try_from(live.now.get().millis_since(since)).unwrap_or(0))}</span> }.into_any()
+            });
+            view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner /> {held}</span> }.into_any()
+        });
+        each.collect_view().into_any()
     };
     let lease = move || {
         let lock = lock.read();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Seen;
 use crate::domain::{
-    AcquiredAt, Fingerprint, Hold, HowEnded, Lock, Mode, Start, Timestamp, Verdict,
+    AcquiredAt, Fingerprint, Hold, Holder, HowEnded, Lock, Mode, Start, Timestamp, Verdict,
 };
 
 /// Longer than this without a sighting, and nobody knows what happened in between.
@@ -92,10 +92,14 @@ impl Open {
         self.forced_at = self.forced_at.map(|at| at.plus_millis(ms));
     }
 
-    pub(super) fn goes_on(&mut self, lock: &Lock, asked_at: Timestamp) {
-        self.renewals = self.renewals.max(lock.renewals.count);
+    pub(super) fn goes_on(&mut self, lock: &Lock, holder: Option<&Holder>, asked_at: Timestamp) {
+        let (count, expires_at) = match holder {
+            Some(holder) => (holder.renewals.count, holder.expires_at),
+            None => (lock.renewals.count, lock.lease.expires_at()),
+        };
+        self.renewals = self.renewals.max(count);
         self.was_held |= lock.verdict == Verdict::Held;
-        self.expires_at = lock.lease.expires_at();
+        self.expires_at = expires_at;
         self.forced_at = self
             .forced_at
             .filter(|at| asked_at.millis_since(*at) < RESURRECTED_AFTER_MS);

@@ -47,7 +47,13 @@ impl Past {
         self.shift(seen.stepped_ms);
         let now = owners(lock);
         let others_had_it = !self.open.is_empty();
-        let is_there = |open: &Open| now.iter().any(|(who, _)| *who == open.who);
+        // Who had an exclusive lock and shows it still has it as long as nobody else has the quorum.
+        let still = lock.owners.iter().filter(|_| lock.owner.is_none());
+        let still: Vec<Who> = still
+            .filter_map(|owner| Who::of(&owner.fingerprint))
+            .collect();
+        let is_there =
+            |open: &Open| now.iter().any(|(who, _)| *who == open.who) || still.contains(&open.who);
         let leaving: Vec<Open> = self.open.extract_if(.., |open| !is_there(open)).collect();
         let lasted = leaving
             .into_iter()
@@ -58,9 +64,10 @@ impl Past {
             .collect();
         let last_ended = self.ended.back().map(|ended| ended.until);
         for (n, (who, owner)) in now.into_iter().enumerate() {
+            let holder = lock.holder(&owner.fingerprint);
             if let Some(open) = self.open.iter_mut().find(|open| open.who == who) {
                 let before = (open.renewals, open.expires_at);
-                open.goes_on(lock, seen.asked_at);
+                open.goes_on(lock, holder, seen.asked_at);
                 if lock.mode == Mode::Exclusive && open.renewals > before.0 {
                     self.beats.of(open, before.1, lock, seen.asked_at);
                 }
@@ -79,15 +86,15 @@ impl Past {
                 (Some(absent), Some(fed)) if seen.told && absent >= fed => Some(seen.asked_at),
                 (absent_since, _) => absent_since,
             };
-            let from = if joined {
-                seen.asked_at
-            } else {
-                lock.acquired_at
+            let from = match holder {
+                Some(holder) => holder.acquired_at,
+                None if joined => seen.asked_at,
+                None => lock.acquired_at,
             };
             let within = absent_since.map(|since| from.millis_since(since).max(0));
             let mut open = Open::begin(who, from, lock.acquired_at_is, within);
             open.label = owner.label.as_deref().map(&mut label);
-            open.goes_on(lock, seen.asked_at);
+            open.goes_on(lock, holder, seen.asked_at);
             if self.open.is_empty() {
                 // Nearly always it is one; a list makes room for four.
                 self.open.reserve_exact(1);

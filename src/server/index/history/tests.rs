@@ -94,6 +94,7 @@ impl Story {
             observed_at: self.now,
             nodes: Vec::new(),
             renewals: Renewals::none(Source::Poll),
+            holders: Vec::new(),
             evidence: Vec::new(),
             unmeasured: None,
         }
