@@ -280,7 +280,7 @@ impl Index {
 
     /// One entry for each key of a look, by what the operator said about names and what is known of them besides.
     fn merged(&self, group: &Group, look: Look, keys: &[LockKey]) -> Vec<Entry> {
-        let asked_at = look.asked_at;
+        let asked_at = look.asked.wall;
         let entries = self.recognised(group, look, keys);
         let (now, longest) = (Instant::now(), group.config.locking.longest_lease);
         let answers = entries.iter().flat_map(|entry| &entry.nodes);

@@ -48,7 +48,7 @@ fn a_server_whose_clock_was_set_back_has_no_uptime() {
 #[test]
 fn a_step_of_our_clock_changes_by_how_much_a_node_is_ahead_before_it_is_asked_again() {
     let mut health = Health::unknown();
-    health.heard(vitals(0, 400, 30, "a"));
+    health.heard(vitals(0, 400, 30, "a"), UNOBSERVED);
     let now = Moment {
         wall: NOW,
         steady: Steady::default(),
