@@ -21,6 +21,8 @@ pub enum ActKind {
     ForceRelease,
     /// An owner put back the lock that somebody had released by force: seen here, and done by nobody here.
     PutBack,
+    /// A node that may have lost locks was vouched for.
+    Vouch,
     /// The token of a lock that a page had acquired was handed out.
     TakeToken,
     /// It was recorded for some seconds what a node is asked.
@@ -33,12 +35,13 @@ pub enum ActKind {
 
 impl ActKind {
     /// Every kind, in the order of the filter.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Acquire,
         Self::Extend,
         Self::Release,
         Self::ForceRelease,
         Self::PutBack,
+        Self::Vouch,
         Self::TakeToken,
         Self::Sample,
         Self::SignIn,
@@ -53,6 +56,7 @@ impl ActKind {
             Self::Release => "release",
             Self::ForceRelease => "force-release",
             Self::PutBack => "put-back",
+            Self::Vouch => "vouch",
             Self::TakeToken => "take-token",
             Self::Sample => "sample",
             Self::SignIn => "sign-in",

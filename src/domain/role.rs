@@ -46,6 +46,8 @@ pub enum Verb {
     Release,
     /// Release somebody else's lock.
     ForceRelease,
+    /// Say that a node lost no locks.
+    Vouch,
     /// Record for some seconds what everybody asks of a node.
     Sample,
     /// Read who did what.
@@ -56,12 +58,13 @@ pub enum Verb {
 
 impl Verb {
     /// Every verb.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::See,
         Self::Acquire,
         Self::Extend,
         Self::Release,
         Self::ForceRelease,
+        Self::Vouch,
         Self::Sample,
         Self::ReadAudit,
         Self::Administer,
@@ -75,16 +78,18 @@ impl Verb {
             | Self::Extend
             | Self::Release
             | Self::ForceRelease
+            | Self::Vouch
             | Self::Sample
             | Self::ReadAudit => Role::Operator,
             Self::Administer => Role::Admin,
         }
     }
 
-    /// Whether it changes something on the nodes: refused where the configuration says that nothing is changed.
+    /// Whether it changes something on the nodes, or what is given on them: refused where the configuration says that nothing is
+    /// changed.
     pub fn is_act(self) -> bool {
         match self {
-            Self::Acquire | Self::Extend | Self::Release | Self::ForceRelease => true,
+            Self::Acquire | Self::Extend | Self::Release | Self::ForceRelease | Self::Vouch => true,
             Self::See | Self::Sample | Self::ReadAudit | Self::Administer => false,
         }
     }
@@ -97,6 +102,7 @@ impl Verb {
             Self::Extend => "extend locks",
             Self::Release => "release locks",
             Self::ForceRelease => "release the locks of others",
+            Self::Vouch => "vouch for nodes",
             Self::Sample => "record what a node is asked",
             Self::ReadAudit => "read the audit",
             Self::Administer => "look after the console",

@@ -22,6 +22,7 @@ fn a_role_may_what_the_lesser_ones_may_and_something_more() {
         (Verb::Extend, false, true),
         (Verb::Release, false, true),
         (Verb::ForceRelease, false, true),
+        (Verb::Vouch, false, true),
         (Verb::Sample, false, true),
         (Verb::ReadAudit, false, true),
         (Verb::Administer, false, false),
@@ -64,7 +65,9 @@ fn groups_limit_what_is_seen_and_done_and_names_what_is_done() {
         for verb in Verb::ALL {
             let may = match verb {
                 Verb::See | Verb::Sample | Verb::ReadAudit => sees,
-                Verb::Acquire | Verb::Extend | Verb::Release | Verb::ForceRelease => acts,
+                Verb::Acquire | Verb::Extend | Verb::Release | Verb::ForceRelease | Verb::Vouch => {
+                    acts
+                }
                 Verb::Administer => false,
             };
             let answer = rights.may(verb, Place::lock(&id));

@@ -75,6 +75,7 @@ fn act(path: &str) -> Option<ActKind> {
         "extend" | "extend_mine" => ActKind::Extend,
         "release" | "release_mine" => ActKind::Release,
         "force-release" | "force_release" | "force-releases" => ActKind::ForceRelease,
+        "vouch" | "vouch_for_node" => ActKind::Vouch,
         "take_token" => ActKind::TakeToken,
         "monitor-sample" | "monitor_sample" => ActKind::Sample,
         _ => return None,

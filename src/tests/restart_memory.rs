@@ -325,6 +325,64 @@ async fn whoever_waits_for_a_lock_is_told_at_once_when_the_console_stops() {
 }
 
 #[tokio::test]
+async fn an_operator_vouches_for_a_node_which_then_takes_new_locks_and_it_is_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let (nodes, mut console) = two_of_three_came_back_empty(folder.path()).await;
+    let path = |node: &str| format!("/api/v1/groups/orders/nodes/{node}/vouch");
+    let person = &console.person;
+    for (node, body, status) in [
+        ("a", json!({"reason": " "}), 422),
+        ("nobody", json!({"reason": "nothing was lost"}), 422),
+        ("a", json!({"reason": "nothing was lost", "more": 1}), 400),
+    ] {
+        let refused = person.post(&path(node), body).await;
+        assert_eq!(refused.status, status, "{}", refused.text);
+    }
+    left_out(person, &[0, 1]).await;
+    let vouched = person
+        .post(&path("a"), json!({"reason": "nobody used it yet"}))
+        .await;
+    assert_eq!(vouched.status, 200, "{}", vouched.text);
+    assert!(vouched.json()["votes"] == true && vouched.json()["hazard_until"].is_null());
+    left_out(person, &[1]).await;
+    let acts = person.get("/api/v1/audit?act=vouch").await.json();
+    let act = &acts["acts"][0];
+    assert_eq!(act["reason"], "nobody used it yet", "{acts}");
+    assert_eq!(act["end"], "done", "{acts}");
+    let won = acquire(person, "lock:other", LONG).await;
+    assert_eq!(won.status, 201, "{}", won.text);
+
+    // It outlives the console, and does not outlive the server.
+    stopped(&mut console).await;
+    let console = Served::start(serve(), folder.path()).await;
+    every_node_is_up(&console.person).await;
+    left_out(&console.person, &[1]).await;
+
+    // In production the node's name is asked for; here from the command line.
+    let more = "environment = \"production\"";
+    configure(folder.path(), &nodes.0.iter().collect::<Vec<_>>(), more);
+    changed_to(&console.person, "production").await;
+    let vouch = async |confirm: &[&str]| {
+        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+            .args(["vouch", "orders", "b", "--reason", "checked by hand"])
+            .args(confirm)
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .env("XDG_STATE_HOME", folder.path())
+            .env_remove("STATE_DIRECTORY")
+            .output();
+        let output = output.await.unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    let (status, said) = vouch(&[]).await;
+    assert!(status == Some(2) && said.contains("production"), "{said}");
+    let (status, said) = vouch(&["--confirm", "b"]).await;
+    assert_eq!(status, Some(0), "{said}");
+    left_out(&console.person, &[]).await;
+}
+
+#[tokio::test]
 async fn a_replica_of_a_cluster_that_was_promoted_may_lack_locks_and_its_locks_say_so() {
     let mut cluster = RedisCluster::start_with_replicas().await;
     let (_console, person) = crate::cluster::console(&cluster, 3).await;

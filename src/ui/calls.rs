@@ -212,6 +212,20 @@ pub async fn force_release(
     state.operations.force_release(&actor, &id, request).await
 }
 
+/// Vouches for a node that may have lost locks: it takes new ones at once.
+#[server(name = VouchForNode, input = Json, output = Answer)]
+pub async fn vouch_for_node(
+    group: String,
+    node: String,
+    reason: String,
+    confirm: Option<String>,
+) -> Result<(), Fault> {
+    let (state, actor) = crate::server::state::asked().await?;
+    let operations = &state.operations;
+    let vouching = operations.vouch(&actor, &group, &node, &reason, confirm.as_deref());
+    vouching.await.map(|_| ())
+}
+
 /// The first holds of a list that whoever asks may release in one go, as the query of its page says: a list of [`Picked`].
 #[server(name = PickAll, input = Json, output = Answer)]
 pub async fn pick(search: String) -> Result<Told, Fault> {

@@ -156,6 +156,7 @@ fn described() -> OpenApiRouter<AppState> {
         .routes(routes!(v1::acts::extend))
         .routes(routes!(v1::acts::release))
         .routes(routes!(v1::acts::force_release))
+        .routes(routes!(v1::vouch::vouch))
         .routes(routes!(v1::force_releases::force_releases));
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(watching)

@@ -64,6 +64,19 @@ that jumps, and leases that are renewed, only a console sees (`serve`, the page 
 Exit status: 0 every group is fit (warnings and notes there may be), 1 there is an error, 2 for a
 command line or configuration that cannot be used.";
 
+pub const VOUCH: &str = "\
+Examples:
+  lockkeeper vouch orders b --reason 'restored from its append-only file'
+  lockkeeper vouch orders b --reason 'nobody used the group' --confirm b     # production
+
+A node that restarted without having kept every write, or that is new in a Redlock group, takes no
+new locks until the last lock that it may lack has ended. If it lost none, vouch for it. That is noted
+in the state directory: a console that uses the same one, and commands, take it over at once, until the
+server restarts again. For a console elsewhere use its page /nodes or its API.
+
+Exit status: 0 done, 1 it cannot be noted, 2 for a command line or configuration that cannot be used, a
+node that is not in the group or cannot be reached, or a confirmation that is missing.";
+
 pub const ACQUIRE: &str = "\
 Examples:
   lockkeeper acquire jobs nightly-report --ttl 5m

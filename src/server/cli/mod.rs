@@ -26,6 +26,7 @@ mod show;
 mod signals;
 mod text;
 mod token;
+mod vouch;
 mod who;
 
 use std::net::SocketAddr;
@@ -89,6 +90,9 @@ enum Command {
     /// Frees many locks that others hold, each only if its owner is still the one you saw.
     #[command(after_help = help::FORCE_RELEASES)]
     ForceReleases(force_releases::Options),
+    /// Says that a node that may have lost locks lost none: it takes new ones at once.
+    #[command(after_help = help::VOUCH)]
+    Vouch(vouch::Options),
     /// Holds a lock while a command runs: takes it, renews it, runs the command, releases it.
     #[command(after_help = help::RUN)]
     Run(run::Run),
@@ -130,6 +134,7 @@ impl Command {
             Self::ForceRelease(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::Audit(options) => (options.wants_json(), Tell::ScriptOnStdout),
             Self::ForceReleases(options) => (options.wants_json(), Tell::ScriptOnStdout),
+            Self::Vouch(options) => (options.wants_json(), Tell::ScriptOnStdout),
             // Standard output is the command's.
             Self::Run(options) => (options.wants_json(), Tell::ScriptOnStderr),
         };
@@ -157,6 +162,7 @@ impl Command {
             Self::Release(options) => release::run(options).await.map(|()| 0),
             Self::ForceRelease(options) => force_release::run(options).await.map(|()| 0),
             Self::ForceReleases(options) => force_releases::run(options).await,
+            Self::Vouch(options) => vouch::run(options).await.map(|()| 0),
             Self::Run(options) => run::run(options).await,
             Self::Audit(options) => audit::run(options).await,
             Self::HashPassword(_) => hash_password::run().map(|()| 0),

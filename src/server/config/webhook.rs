@@ -258,7 +258,11 @@ fn act_on_a_lock(slug: &str) -> Option<ActKind> {
         | ActKind::Release
         | ActKind::ForceRelease
         | ActKind::PutBack => true,
-        ActKind::TakeToken | ActKind::Sample | ActKind::SignIn | ActKind::SignOut => false,
+        ActKind::Vouch
+        | ActKind::TakeToken
+        | ActKind::Sample
+        | ActKind::SignIn
+        | ActKind::SignOut => false,
     })
 }
 

@@ -17,6 +17,7 @@ mod mine;
 mod owners;
 mod raw;
 mod sample;
+mod vouch;
 mod waits;
 
 use std::collections::BTreeMap;

@@ -232,6 +232,7 @@ fn help_teaches_by_example_and_tells_every_exit_status() {
         "release",
         "force-release",
         "force-releases",
+        "vouch",
         "run",
     ];
     for verb in verbs {
@@ -300,6 +301,7 @@ fn shells_get_completions_for_every_verb() {
             "release",
             "force-release",
             "force-releases",
+            "vouch",
             "run",
         ] {
             assert!(script.contains(verb), "{shell} {verb}");

@@ -65,4 +65,5 @@ pub mod times;
 pub mod verdict_badge;
 pub mod verdict_diagram;
 pub mod verdict_sentence;
+pub mod vouch_box;
 pub mod wait_tree;

@@ -6,9 +6,10 @@ use super::findings::severity_tone;
 use super::health_strip::HealthStrip;
 use super::node_strip::{StateDot, state_tone};
 use super::scan_gauge::ScanGauge;
+use super::vouch_box::VouchBox;
 use crate::domain::node_past::Turn;
 use crate::domain::{
-    Finding, MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp,
+    Finding, GroupView, MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp,
 };
 use crate::ui::format;
 use crate::ui::kit::{Badge, Banner, CopyButton, Tone};
@@ -28,6 +29,9 @@ pub fn NodeCard(
     /// The sentinels that say where it is.
     #[prop(into)]
     sentinels: Signal<Vec<String>>,
+    /// Its group.
+    #[prop(into)]
+    group: Signal<Option<GroupView>>,
     /// The worst that the doctor says of it.
     #[prop(into)]
     worst: Signal<Option<Finding>>,
@@ -39,6 +43,7 @@ pub fn NodeCard(
     let wrong = move || words::trouble(&node.read());
     let replica = move || node.read().role == Some(Role::Replica);
     let missing = memo(move |_| node.read().missing.clone());
+    let may_lack = memo(move |_| !node.read().votes);
     let first = move || first_facts(&node.read(), live.now.get());
     let facts = move || {
         let past = past.read();
@@ -93,6 +98,7 @@ pub fn NodeCard(
             }}
             {move || worst.get().map(|finding| view! { <Worst finding /> }.into_any())}
             <dl class=FACTS>{move || shown(first())}</dl>
+            {move || may_lack.get().then(|| view! { <VouchBox node group /> }.into_any())}
             <details class="fold gap-3">
                 <summary class="text-muted">{words::rest()}</summary>
                 {move || hour.get().map(|hour| view! { <HealthStrip hour /> }.into_any())}

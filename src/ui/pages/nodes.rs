@@ -184,7 +184,7 @@ fn Group(
             move |_| checkup.with(|checkup| worst(checkup.as_ref()?, &name))
         });
         let past = memo(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
-        Some(view! { <NodeCard node past sentinels worst /> }.into_any())
+        Some(view! { <NodeCard node past sentinels group worst /> }.into_any())
     };
     view! {
         <section aria-label=name.clone()>

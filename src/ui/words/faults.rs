@@ -184,6 +184,7 @@ fn verb_words(verb: Verb) -> &'static str {
         Verb::Extend => "续租锁",
         Verb::Release => "释放锁",
         Verb::ForceRelease => "释放别人的锁",
+        Verb::Vouch => "为节点担保",
         Verb::Sample => "记录对节点的请求",
         Verb::ReadAudit => "查看审计",
         Verb::Administer => "管理控制台",

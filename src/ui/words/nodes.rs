@@ -46,7 +46,13 @@ words! {
     read_from: "Read from", "读取自";
     the_node_itself: "the node itself", "节点本身";
     new_locks: "New locks", "新锁";
-    none_for(span: String): "refused for {span}: it restarted and may have forgotten some", "{span}内不接受：它重启过，可能忘记了一些锁";
+    none_for(span: String): "refused for {span}: it restarted or is new, and may lack some", "{span}内不接受：它重启过或是新加入的，可能缺少一些锁";
+    vouch_title: "Vouch for this node", "为此节点担保";
+    vouch_hint: "If it lost no locks, or nobody relies on one any more, it can take new locks at once. Vouching for a node that did lose locks can give a lock to two owners. It is written to the audit.", "如果它没有丢失锁，或已没有人依赖丢失的锁，它可以立即重新接受新锁。如果它确实丢失了锁，担保会让同一把锁有两个持有者。此操作会写入审计。";
+    vouch_reason: "Reason", "原因";
+    vouch_confirm(node: &str): "Node name, to confirm: {node}", "输入节点名以确认：{node}";
+    vouch: "Vouch", "担保";
+    vouching: "Vouching…", "正在担保…";
     taken_though: "accepted, though it restarted and may have forgotten some", "接受，尽管它重启过、可能忘记了一些锁";
     taken: "accepted", "接受";
     run: "Run id", "运行标识";

@@ -40,6 +40,7 @@ words! {
     put_back: "put back", "放回";
     take_token: "take token", "取走令牌";
     sample: "sample", "采样";
+    vouch: "vouch", "担保";
     sign_in: "sign in", "登录";
     sign_out: "sign out", "退出登录";
     done: "done", "已完成";
@@ -128,6 +129,7 @@ pub fn act(act: ActKind) -> &'static str {
         ActKind::Release => release(),
         ActKind::ForceRelease => force_release(),
         ActKind::PutBack => put_back(),
+        ActKind::Vouch => vouch(),
         ActKind::TakeToken => take_token(),
         ActKind::Sample => sample(),
         ActKind::SignIn => sign_in(),

@@ -13,4 +13,5 @@ pub mod owners;
 mod refusals;
 pub mod samples;
 mod sheet;
+pub mod vouch;
 pub mod waits;

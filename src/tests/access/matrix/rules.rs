@@ -112,6 +112,12 @@ pub const ROUTES: &[Rule] = &[
         Where::Lock,
         |_| json!({"fingerprint": "0123456789abcdef", "reason": " "}),
     ),
+    rule(
+        "POST /api/v1/groups/{group}/nodes/{node}/vouch",
+        Verb::Vouch,
+        Where::Group,
+        |_| json!({"reason": " "}),
+    ),
     // Each lock of the list is asked about besides; see `force_releases`.
     rule(
         "POST /api/v1/force-releases",
@@ -207,6 +213,12 @@ pub const FUNCTIONS: &[Rule] = &[
         Verb::ForceRelease,
         Where::Lock,
         |id| json!({"id": id, "fingerprint": "0123456789abcdef", "seen": {}, "reason": " ", "confirm": null}),
+    ),
+    rule(
+        "vouch_for_node",
+        Verb::Vouch,
+        Where::Group,
+        |id| json!({"group": id.group, "node": "a", "reason": " ", "confirm": null}),
     ),
     // It picks those that whoever asks may release: nothing, for some.
     rule("pick", Verb::See, Where::Console, |_| json!({"search": ""})),

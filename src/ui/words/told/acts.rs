@@ -17,6 +17,7 @@ pub(super) const SENTENCES: Sentences = &[
     ("extend locks", "续租锁"),
     ("release locks", "释放锁"),
     ("release the locks of others", "释放别人的锁"),
+    ("vouch for nodes", "为节点担保"),
     ("record what a node is asked", "记录对节点的请求"),
     ("read the audit", "查看审计"),
     ("look after the console", "管理控制台"),
@@ -54,6 +55,18 @@ pub(super) const SENTENCES: Sentences = &[
     ("the password was not checked: {}", "密码没有检查：{}"),
     ("too many people sign in at this moment", "此刻登录的人太多"),
     ("too many attempts to sign in failed", "登录失败的次数太多"),
+    (
+        "it restarted or is new, and may lack locks whose owners rely on them; it takes new locks again from {}. Wait until then, or vouch for it if nothing was lost there",
+        "它重启过或是新加入的，可能缺少仍被依赖的锁；从 {} 起重新接受新锁。请等到那时；如果那里没有丢失任何锁，也可以为它担保",
+    ),
+    (
+        "this group is production: it must be the node's name",
+        "该组是生产环境：必须是节点的名称",
+    ),
+    (
+        "node \"{}\" has not said which run of the server it is (INFO server); bring it back first",
+        "节点“{}”还没有说明它是服务器的哪一次运行（INFO server）；请先让它恢复",
+    ),
     // What was typed.
     ("must be 16 hex digits", "必须是 16 位十六进制数字"),
     ("is empty; give the lock a name", "为空；请给锁一个名称"),
