@@ -1,6 +1,9 @@
 //! The OpenAPI document is a contract: changing it is a decision.
 
 use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::support::programs;
 
 #[test]
 fn the_openapi_document_is_the_one_that_was_agreed() {
@@ -23,6 +26,24 @@ fn every_reference_in_the_document_leads_somewhere() {
             "{reference} leads nowhere"
         );
     }
+}
+
+#[test]
+fn the_document_is_valid_openapi() {
+    let document = lockkeeper::server::api::document().to_json().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openapi.json");
+    std::fs::write(&file, document).unwrap();
+    let said = Command::new(programs::openapi_spec_validator())
+        .args(["--schema", "3.1", "--validation-errors", "all"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&said.stdout),
+        String::from_utf8_lossy(&said.stderr),
+    );
+    assert!(said.status.success(), "{out}{err}");
 }
 
 fn collect(value: &serde_json::Value, found: &mut BTreeSet<String>) {

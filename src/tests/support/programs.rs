@@ -34,6 +34,16 @@ pub fn schemathesis() -> PathBuf {
     program
 }
 
+/// openapi-spec-validator, which knows what an OpenAPI document may be.
+pub fn openapi_spec_validator() -> PathBuf {
+    let program = super::installed("openapi-spec-validator").join("bin/openapi-spec-validator");
+    assert!(
+        program.exists(),
+        "openapi-spec-validator is not installed; `make setup` installs it"
+    );
+    program
+}
+
 /// Node.js, once the npm package is there.
 pub fn node(package: &str) -> PathBuf {
     let folder = Path::new(REPO).join("node_modules").join(package);

@@ -155,7 +155,7 @@ impl ReleasedBody {
             can ask for the token. The console remembers a bounded number, and forgets them when it restarts; then, a \
             repetition meets its own lock: 409 `held`.")),
     responses(Refusals, ActRefusals,
-    (status = 201, body = Acquired, headers(("Idempotency-Replayed" = Option<String>, description = "`true` where another request with the same `Idempotency-Key` did the acquiring"))),
+    (status = 201, description = "The lock is held under the token of the answer", body = Acquired, headers(("Idempotency-Replayed" = Option<String>, description = "`true` where another request with the same `Idempotency-Key` did the acquiring"))),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`held` by somebody else: `owner`, `lease_ms` (null where it has none or nobody has a quorum) and `retry_after_ms` say more; or `wrong-type`: the key holds something that is not a lock of this format. Nothing of ours is left", body = Problem, content_type = "application/problem+json",
         headers(("Retry-After" = u64, description = "With `held`: seconds, rounded up")),
@@ -202,7 +202,7 @@ pub async fn acquire(
 /// After 503 the lease is not what was asked for, and nowhere shorter than it was: extend again, or stop relying on it when
 /// the last `expires_at` that was answered has passed.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/extend", tag = "act", request_body = ExtendBody, params(LockParams), responses(Refusals, ActRefusals,
-    (status = 200, body = Extended),
+    (status = 200, description = "The lease is as long as asked for, from now on", body = Extended),
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10 or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
@@ -225,7 +225,7 @@ pub async fn extend(
 /// Releases a lock with the owner's token, on every node where it is the owner's. A Redisson lock is left once, and is free
 /// when it was left as often as it was entered.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
-    (status = 200, body = ReleasedBody),
+    (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
@@ -243,7 +243,7 @@ pub async fn release(
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
-    (status = 200, body = ReleasedBody),
+    (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),

@@ -112,7 +112,7 @@ impl AuditParams {
 /// What was done to locks through this console and its command line, and what was refused: the latest first. No line of it
 /// carries a token.
 #[utoipa::path(get, path = "/api/v1/audit", tag = "watch", params(AuditParams), responses(Refusals,
-    (status = 200, body = AuditPage),
+    (status = 200, description = "Acts, the latest first; none where nothing was done yet", body = AuditPage),
     (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
     (status = 403, description = "`forbidden`: not with these rights; or the audit is off in the configuration", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -130,7 +130,7 @@ pub async fn audit(
 }
 
 /// All acts that pass the filter, the latest first, as a file: one as JSON on each line, or a sheet.
-#[utoipa::path(get, path = "/api/v1/audit/export", tag = "watch", params(AuditParams), responses(Refusals,
+#[utoipa::path(get, path = "/api/v1/audit/export", operation_id = "export_audit", tag = "watch", params(AuditParams), responses(Refusals,
     (status = 200, description = "The acts; a connection that breaks before the end means that some are missing",
         content((String = "application/x-ndjson"), (String = "text/csv"))),
     (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),

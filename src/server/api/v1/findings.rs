@@ -14,7 +14,7 @@ use crate::server::state::AppState;
 #[utoipa::path(get, path = "/api/v1/groups/{group}/findings", tag = "watch",
     params(("group" = String, Path, description = "Its name in the configuration")),
     responses(Refusals,
-    (status = 200, body = Checkup),
+    (status = 200, description = "Findings, and what could not be looked into", body = Checkup),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn findings(

@@ -53,7 +53,7 @@ pub struct ForcedOne {
 ///
 /// Whoever hangs up stops it: releases that were begun come to their end, and no other is begun.
 #[utoipa::path(post, path = "/api/v1/force-releases", tag = "act", request_body = ForceReleases, responses(Refusals, ActRefusals,
-    (status = 200, body = ForcedBody),
+    (status = 200, description = "What became of each lock, in the order of the request", body = ForcedBody),
     (status = 422, description = "`impossible`: `items` is empty, too long, or names an owner's lock twice, a `fingerprint` is not 16 hex digits, or the reason is blank. Nothing was touched", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_releases(

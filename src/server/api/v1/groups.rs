@@ -20,7 +20,7 @@ pub struct Groups {
 }
 
 /// The groups, the health of their nodes, and how much of the keyspace was seen.
-#[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses(Refusals, (status = 200, body = Groups)))]
+#[utoipa::path(get, path = "/api/v1/groups", tag = "watch", responses(Refusals, (status = 200, description = "The groups and their nodes", body = Groups)))]
 pub async fn groups(State(state): State<AppState>, actor: Actor) -> Json<Groups> {
     Json(Groups {
         groups: state.operations.groups(&actor),

@@ -173,7 +173,7 @@ pub(super) fn one_of<T, const N: usize>(
 
 /// The locks that are observed: the last known ones where nodes cannot be asked.
 #[utoipa::path(get, path = "/api/v1/locks", tag = "watch", params(ListParams), responses(Refusals,
-    (status = 200, body = Listing),
+    (status = 200, description = "Locks, and how many there are", body = Listing),
     (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -187,7 +187,7 @@ pub async fn locks(
 
 /// One lock, asked for on the nodes right now, and who held it before.
 #[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}", tag = "watch", params(LockParams), responses(Refusals,
-    (status = 200, body = Inspected),
+    (status = 200, description = "The lock as its nodes showed it just now", body = Inspected),
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
@@ -205,7 +205,7 @@ pub async fn lock(
 
 /// Who held a lock, as far as this console saw it: also of one that is gone. Nothing is asked of the nodes.
 #[utoipa::path(get, path = "/api/v1/groups/{group}/locks/{key}/history", tag = "watch", params(LockParams), responses(Refusals,
-    (status = 200, body = History),
+    (status = 200, description = "What was seen of the lock, the latest first", body = History),
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 500;
 
 /// Every lock of a list, as it is at this moment: `as=json`, one list (default), or `as=csv`, a sheet. `limit`, `cursor` and
 /// `by` mean nothing here. In a sheet, what a program could take for a formula begins with an apostrophe.
-#[utoipa::path(get, path = "/api/v1/locks/export", tag = "watch", params(ListParams), responses(Refusals,
+#[utoipa::path(get, path = "/api/v1/locks/export", operation_id = "export_locks", tag = "watch", params(ListParams), responses(Refusals,
     (status = 200, description = "The locks; a connection that breaks before the end means that some are missing",
         content((Vec<Lock> = "application/json"), (String = "text/csv"))),
     (status = 400, description = "A value that is not one of its words", body = Problem, content_type = "application/problem+json"),

@@ -27,7 +27,7 @@ pub struct OwnersParams {
 /// The locks of each host or process added up, as far as owners' labels tell them apart. At most 500 rows, those that need
 /// attention first; owners whose format carries no label are counted together.
 #[utoipa::path(get, path = "/api/v1/owners", tag = "watch", params(OwnersParams), responses(Refusals,
-    (status = 200, body = Owners),
+    (status = 200, description = "The owners and what they hold", body = Owners),
     (status = 400, description = "`bad-request`", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]

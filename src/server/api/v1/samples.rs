@@ -36,7 +36,7 @@ fn five() -> u32 {
 #[utoipa::path(post, path = "/api/v1/groups/{group}/nodes/{node}/monitor-sample", tag = "watch",
     params(("group" = String, Path, description = "The group's name."), ("node" = String, Path, description = "The node's name in the configuration.")),
     request_body(content = SampleBody), responses(Refusals, ActRefusals,
-    (status = 200, body = MonitorSample),
+    (status = 200, description = "What clients asked of the node meanwhile", body = MonitorSample),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the group has no such node, or `seconds` is not from 1 to 10", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`unreachable`: the node cannot be reached. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),

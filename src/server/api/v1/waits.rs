@@ -24,7 +24,7 @@ pub struct WaitsParams {
 /// The locks that somebody is seen to wait for: circles first (`deadlock`), then those whose owner waits for nobody. Only
 /// Redisson's fair locks and this console tell who waits; of everybody else who tries, nothing is known.
 #[utoipa::path(get, path = "/api/v1/waits", tag = "watch", params(WaitsParams), responses(Refusals,
-    (status = 200, body = Waits),
+    (status = 200, description = "Who waits for whom", body = Waits),
     (status = 400, description = "`bad-request`", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
 ))]
