@@ -67,7 +67,7 @@ pub fn for_page(nonce: &str) -> [(HeaderName, HeaderValue); 2] {
 /// The documentation of the API: pages of somebody else's, which style themselves and draw their own pictures.
 pub async fn for_documentation(mut answer: Response) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                          connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+                          connect-src 'self'; form-action 'none'; base-uri 'self'; frame-ancestors 'none'";
     let headers: &mut HeaderMap = answer.headers_mut();
     headers.insert(
         header::CONTENT_SECURITY_POLICY,

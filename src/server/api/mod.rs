@@ -1,5 +1,6 @@
 //! The JSON door: routes, the OpenAPI document, and what every answer carries.
 
+mod docs;
 pub mod extract;
 mod language;
 pub mod limits;
@@ -24,7 +25,6 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
 
 use crate::domain::board::Snapshot;
 use crate::domain::{Change, OwnersBy, WindowNews};
@@ -108,7 +108,7 @@ pub fn routes(state: &AppState) -> Router<AppState> {
     let api = api
         .merge(signing_in)
         .layer(from_fn_with_state(limits, limits::guard));
-    let docs = Router::from(SwaggerUi::new("/api/docs").url("/api/openapi.json", document));
+    let docs = docs::routes(document);
     Router::new()
         .merge(api)
         .merge(
