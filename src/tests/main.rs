@@ -35,6 +35,7 @@ mod force_waiters;
 mod formats;
 mod formats_emulated;
 mod formats_listed;
+mod fresh_installation;
 mod headers;
 mod healing;
 mod history;

@@ -1,14 +1,15 @@
 //! The log that lines are added to: one writer at a time, also among several programs; full files make room for new ones.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::chain::Head;
+use super::folder::Folder;
 use super::tail::Tail;
 use super::volumes::Volumes;
 
@@ -91,6 +92,11 @@ impl Log {
             unsynced: None,
             filled: Vec::new(),
         }
+    }
+
+    /// How many bytes make a file full.
+    pub fn largest(&self) -> u64 {
+        self.largest
     }
 
     /// Writes that an act begins, if its end will find room as well.
@@ -189,7 +195,8 @@ impl Log {
         self.let_go();
         if self.late.is_empty() && self.open.is_empty() && self.alive.take().is_some() {
             // Whoever looks for programs that were killed takes it away, if we cannot.
-            let _left_there = fs::remove_file(self.volumes.run(&self.run));
+            let folder = self.volumes.folder();
+            let _left_there = folder.and_then(|folder| folder.remove(&self.volumes.run(&self.run)));
         }
     }
 
@@ -267,31 +274,21 @@ impl Log {
         if self.lock.is_some() && self.alive.is_some() {
             return Ok(());
         }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(self.volumes.folder())?;
+        let folder = Folder::open_or_create(self.volumes.place())?;
         if self.alive.is_none() {
-            let alive = mark(&self.volumes.run(&self.run))?;
-            self.volumes.hand_over(&alive)?;
-            self.alive = Some(alive);
+            self.alive = Some(mark(&folder, &self.volumes.run(&self.run))?);
         }
-        let lock = open_to_lock(&self.volumes.lock())?;
-        self.volumes.hand_over(&lock)?;
-        self.lock = Some(lock);
+        self.lock = Some(folder.write_or_create(&self.volumes.lock())?);
         Ok(())
     }
 
     /// Sees what others wrote since.
     fn catch_up(&mut self) -> io::Result<()> {
-        let known = match (&self.tail, fs::metadata(self.volumes.current())) {
-            (Some(tail), Ok(meta)) if tail.is_up_to_date(&meta) => return Ok(()),
-            (Some(tail), Ok(_)) => Some(tail.head().clone()),
-            (Some(tail), Err(why)) if why.kind() == io::ErrorKind::NotFound => {
-                Some(tail.head().clone())
-            }
-            (_, Err(why)) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-            (None, Ok(_) | Err(_)) | (Some(_), Err(_)) => None,
+        let about = self.volumes.folder()?.stat(self.volumes.name())?;
+        let known = match (&self.tail, about) {
+            (Some(tail), Some(about)) if tail.is_up_to_date(&about) => return Ok(()),
+            (Some(tail), Some(_) | None) => Some(tail.head().clone()),
+            (None, Some(_) | None) => None,
         };
         self.open_tail(known)
     }
@@ -311,37 +308,31 @@ impl Log {
             return Ok(());
         }
         let head = tail.head().clone();
-        let full = self.volumes.full(head.number);
-        if full.exists() {
+        let (folder, full) = (self.volumes.folder()?, self.volumes.full(head.number));
+        if folder.stat(&full)?.is_some() {
             return Err(io::Error::other(format!(
                 "{} is there already: two audits have the same name",
-                full.display()
+                self.volumes.path_of(&full).display()
             )));
         }
         // Gives back what was set aside and not needed.
         let (size, file) = (self.tail()?.size(), self.tail()?.file());
         let _not_everywhere = file.set_len(size);
-        fs::rename(self.volumes.current(), full)?;
+        folder.rename(self.volumes.name(), &full)?;
         self.open_tail(Some(head))
     }
 }
 
 /// Our mark. Whoever tidies up may take a fresh one for an old one: then it is made once more.
-fn mark(path: &Path) -> io::Result<File> {
+fn mark(folder: &Folder, name: &OsStr) -> io::Result<File> {
     loop {
-        let mark = open_to_lock(path)?;
+        let mark = folder.write_or_create(name)?;
         mark.lock()?;
-        match fs::metadata(path) {
-            Ok(there) if there.ino() == mark.metadata()?.ino() => return Ok(mark),
-            Ok(_) => {}
-            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
-            Err(why) => return Err(why),
+        let there = folder.stat(name)?;
+        if there
+            .is_some_and(|there| Some(there.st_ino) == mark.metadata().ok().map(|mark| mark.ino()))
+        {
+            return Ok(mark);
         }
     }
-}
-
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).mode(0o600);
-    options.open(path)
 }

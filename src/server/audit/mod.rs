@@ -8,6 +8,7 @@ mod asked;
 mod backwards;
 mod chain;
 mod checking;
+mod folder;
 mod line;
 mod log;
 mod runs;
@@ -260,7 +261,10 @@ impl Book {
         let why = match trouble {
             Trouble::Busy => format!(
                 "{}: another program keeps it locked",
-                self.shelf.volumes.lock().display()
+                self.shelf
+                    .volumes
+                    .path_of(&self.shelf.volumes.lock())
+                    .display()
             ),
             Trouble::Broken(why) => why,
         };

@@ -1,6 +1,6 @@
 //! Which program an act was done by, and whether it still lives: each holds its mark locked for as long as it does.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::time::SystemTime;
 
@@ -64,12 +64,13 @@ impl Dead {
 
     /// All of its acts have an end: its mark is taken away.
     pub fn bury(self) -> io::Result<()> {
-        fs::remove_file(self.volumes.run(&self.run))
+        self.volumes.folder()?.remove(&self.volumes.run(&self.run))
     }
 }
 
 fn open(volumes: &Volumes, run: &str) -> io::Result<Option<File>> {
-    match OpenOptions::new().write(true).open(volumes.run(run)) {
+    let folder = volumes.folder();
+    match folder.and_then(|folder| folder.write(&volumes.run(run))) {
         Ok(mark) => Ok(Some(mark)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(why) => Err(why),

@@ -1,6 +1,5 @@
 //! Bringing what was written to disk: soon for most, before the act for what cannot be taken back. On a thread of its own.
 
-use std::fs::{self, File};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -40,6 +39,11 @@ impl Shelf {
             thread: Mutex::new(None),
             is_due: AtomicBool::new(false),
         })
+    }
+
+    /// How many bytes all files take at most: those that are full, and the one that is written.
+    pub fn largest_total(&self) -> u64 {
+        self.log().largest() * (u64::from(self.keep) + 1)
     }
 
     /// The log.
@@ -136,19 +140,21 @@ fn to_disk(unsynced: &Unsynced, volumes: &Volumes) -> io::Result<()> {
         file.sync_data()?;
     }
     if unsynced.is_another {
-        File::open(volumes.folder())?.sync_all()?;
+        volumes.folder()?.sync()?;
     }
     Ok(())
 }
 
 fn throw_away_old_ones(volumes: &Volumes, keep: u32) {
-    let all = match volumes.all_full() {
-        Ok(all) => all,
+    let all = volumes.all_full();
+    let (all, folder) = match all.and_then(|all| Ok((all, volumes.folder()?))) {
+        Ok(found) => found,
         Err(why) => return tracing::warn!("the full files of the audit cannot be listed: {why}"),
     };
     let too_many = all.len().saturating_sub(keep as usize);
-    for path in &all[..too_many] {
-        match fs::remove_file(path) {
+    for name in &all[..too_many] {
+        let path = volumes.path_of(name);
+        match folder.remove(name) {
             Ok(()) => {
                 tracing::info!(file = %path.display(), "the oldest file of the audit was removed")
             }

@@ -1,11 +1,11 @@
 //! The end of the file that is written: where the chain stands, whether its last line is whole, and room for what follows.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, Stat, fallocate};
 use rustix::io::Errno;
 
 use super::backwards::Backwards;
@@ -31,16 +31,8 @@ pub struct Tail {
 impl Tail {
     /// Opens the current file, or makes it. `known` is where the chain stood as far as we know.
     pub fn open(volumes: &Volumes, known: Option<Head>) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(volumes.current())?;
+        let file = volumes.folder()?.append_or_create(volumes.name())?;
         let meta = file.metadata()?;
-        if meta.is_file() && meta.len() == 0 {
-            volumes.hand_over(&file)?;
-        }
         let before = volumes.head_of_full()?.into_iter().chain(known);
         let before = before.max_by_key(|head| head.number);
         let mut tail = Self {
@@ -57,8 +49,9 @@ impl Tail {
     }
 
     /// Whether this is still the file of that name, with nothing added by others.
-    pub fn is_up_to_date(&self, meta: &Metadata) -> bool {
-        self.identity == (meta.dev(), meta.ino()) && self.size == meta.len()
+    pub fn is_up_to_date(&self, about: &Stat) -> bool {
+        let size = u64::try_from(about.st_size).ok();
+        self.identity == (about.st_dev, about.st_ino) && Some(self.size) == size
     }
 
     /// Where the chain stands.

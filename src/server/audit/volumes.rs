@@ -1,13 +1,13 @@
 //! The files of an audit: the one that is written, and full ones beside it, named by the number of their last line.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use super::backwards::Backwards;
 use super::chain::{self, Head};
+use super::folder::Folder;
 
 /// Where an audit is.
 #[derive(Clone, Debug)]
@@ -26,45 +26,46 @@ impl Volumes {
         &self.path
     }
 
-    /// The folder of all of them.
-    pub fn folder(&self) -> &Path {
+    /// The path of the folder of all of them.
+    pub fn place(&self) -> &Path {
         match self.path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             Some(_) | None => Path::new("."),
         }
     }
 
-    /// Whoever writes holds this file locked meanwhile.
-    pub fn lock(&self) -> PathBuf {
+    /// Opens their folder.
+    pub fn folder(&self) -> io::Result<Folder> {
+        Folder::open(self.place())
+    }
+
+    /// The path of a file in the folder.
+    pub fn path_of(&self, name: &OsStr) -> PathBuf {
+        self.place().join(name)
+    }
+
+    /// The name of the file that is written.
+    pub fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
+    }
+
+    /// Whoever writes holds the file of this name locked meanwhile.
+    pub fn lock(&self) -> OsString {
         self.beside("lock")
     }
 
     /// Locked by a program for as long as it lives and may have acts open.
-    pub fn run(&self, run: &str) -> PathBuf {
+    pub fn run(&self, run: &str) -> OsString {
         self.beside(&format!("run-{run}"))
     }
 
     /// What the current file is called once it is full. The digits make names sort as their lines do.
-    pub fn full(&self, last: u64) -> PathBuf {
+    pub fn full(&self, last: u64) -> OsString {
         self.beside(&format!("{last:012}"))
     }
 
-    /// A file that was just made belongs to whom the folder belongs. Where root runs a command beside the service, the service
-    /// must be able to go on writing.
-    pub fn hand_over(&self, file: &File) -> io::Result<()> {
-        let (folder, made) = (fs::metadata(self.folder())?, file.metadata()?);
-        if made.uid() == folder.uid() {
-            return Ok(());
-        }
-        match fchown(file, Some(folder.uid()), Some(folder.gid())) {
-            // Only root may, and only root needs to.
-            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            handed => handed,
-        }
-    }
-
-    /// The full files, oldest first.
-    pub fn all_full(&self) -> io::Result<Vec<PathBuf>> {
+    /// The names of the full files, oldest first.
+    pub fn all_full(&self) -> io::Result<Vec<OsString>> {
         let mut found = Vec::new();
         for name in self.names()? {
             if let Ok(last) = name.parse::<u64>() {
@@ -72,7 +73,7 @@ impl Volumes {
             }
         }
         found.sort_unstable();
-        Ok(found.into_iter().map(|(_, path)| path).collect())
+        Ok(found.into_iter().map(|(_, name)| name).collect())
     }
 
     /// The programs that left their mark and did not take it away.
@@ -85,15 +86,14 @@ impl Volumes {
     /// Every file that is there, oldest first, opened; the current one first of all, so that none is missed if it is full
     /// just now.
     pub fn open(&self) -> io::Result<Vec<(PathBuf, File)>> {
-        let current = match File::open(&self.path) {
-            Ok(file) => Some((self.path.clone(), file)),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => None,
-            Err(why) => return Err(why),
+        let Some(folder) = there(self.folder())? else {
+            return Ok(Vec::new());
         };
+        let current = there(folder.read(self.name()))?.map(|file| (self.path.clone(), file));
         let mut files = Vec::new();
-        for path in self.all_full()? {
-            match File::open(&path) {
-                Ok(file) => files.push((path, file)),
+        for name in self.all_full()? {
+            match folder.read(&name) {
+                Ok(file) => files.push((self.path_of(&name), file)),
                 // The oldest may have been thrown away meanwhile.
                 Err(why) if why.kind() == io::ErrorKind::NotFound => {}
                 Err(why) => return Err(why),
@@ -103,21 +103,30 @@ impl Volumes {
         Ok(files)
     }
 
-    /// Where the chain stood at the end of the last full file.
-    pub fn head_of_full(&self) -> io::Result<Option<Head>> {
-        let Some(path) = self.all_full()?.pop() else {
-            return Ok(None);
-        };
-        last_line(&File::open(path)?)
+    /// How large all of them are together, in bytes.
+    pub fn size(&self) -> io::Result<u64> {
+        let files = self.open()?;
+        files
+            .iter()
+            .map(|(_, file)| Ok(file.metadata()?.len()))
+            .sum()
     }
 
-    /// What comes after the file's own name and a dot, in its folder.
+    /// Where the chain stood at the end of the last full file.
+    pub fn head_of_full(&self) -> io::Result<Option<Head>> {
+        let Some(name) = self.all_full()?.pop() else {
+            return Ok(None);
+        };
+        last_line(&self.folder()?.read(&name)?)
+    }
+
+    /// What comes after the file's own name and a dot, in its folder. Before anything is written, there is no folder.
     fn names(&self) -> io::Result<Vec<String>> {
-        let mut own = self.path.file_name().unwrap_or_default().to_os_string();
+        let mut own = self.name().to_os_string();
         own.push(".");
         let mut names = Vec::new();
-        for entry in fs::read_dir(self.folder())? {
-            let name = entry?.file_name();
+        let folder = there(self.folder())?;
+        for name in folder.map_or(Ok(Vec::new()), |folder| folder.names())? {
             let name = name.to_string_lossy();
             names.extend(
                 name.strip_prefix(&*own.to_string_lossy())
@@ -127,11 +136,27 @@ impl Volumes {
         Ok(names)
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut name = OsString::from(&self.path);
+    fn beside(&self, ending: &str) -> OsString {
+        let mut name = self.name().to_os_string();
         name.push(".");
         name.push(ending);
-        name.into()
+        name
+    }
+}
+
+/// What was opened; nothing where it does not exist, nor can.
+fn there<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(why)
+            if matches!(
+                why.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(why) => Err(why),
     }
 }
 

@@ -34,18 +34,19 @@ async fn on_a_full_disk_nothing_is_done() {
     let nodes = RedisNodes::start(1).await;
     nodes.set(0, b"lock:stuck", b"dead", None).await;
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
-    let config = Config {
-        audit: AuditConfig::to(file),
-        ..Config::of(vec![group("orders", &nodes)])
-    };
-    let console = TestConsole::start_as(config, Clock::real()).await;
-    let script = console.person();
-    let (done, refused) = until_refused(&script, 1).await;
+    configure(folder.path(), &nodes, "file = \"audit.jsonl\"");
+    let mut limited = Command::new("bash");
+    limited.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 0; exec \"$0\" serve --config lockkeeper.toml",
+        env!("CARGO_BIN_EXE_lockkeeper"),
+    ]);
+    let served = Served::start(limited, folder.path()).await;
+    let script = &served.person;
+    let (done, refused) = until_refused(script, 1).await;
     assert_eq!(done, 0);
     let detail = refused.unwrap()["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("No space left"), "{detail}");
+    assert!(detail.contains("File too large"), "{detail}");
     let stuck = script
         .get(&lock_path("orders", b"lock:stuck", ""))
         .await

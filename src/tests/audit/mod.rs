@@ -5,6 +5,7 @@ mod disks;
 mod kills;
 mod pages;
 mod people;
+mod planted;
 mod sharing;
 
 use std::path::Path;
