@@ -140,6 +140,11 @@ pub async fn serve(
     tasks.spawn(async move {
         over.run_until_cancelled(left.close_what_was_left()).await;
     });
+    let (told, over) = (audit.clone(), stop.clone());
+    tasks.spawn(async move {
+        told.check_place().await;
+        over.run_until_cancelled(told.tell_heads()).await;
+    });
     let handles = Handles {
         leptos: leptos_options(),
         operations,
@@ -218,6 +223,7 @@ pub async fn serve(
     // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
     let _late = tokio::time::timeout(GRACE, tasks.wait()).await;
     audit.settle().await;
+    audit.tell_last_head().await;
     if let Some(traces) = traces {
         traces.end().await;
     }

@@ -17,11 +17,12 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::asked::{Asked, End};
+use super::chain::Head;
 use super::{line, runs};
 use crate::domain::{Fault, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::config::AuditConfig;
-use crate::server::shared::Shared;
+use crate::server::shared::{Gone, Shared};
 pub use verify::verify;
 
 /// How long the beginning of an act may wait to be written.
@@ -78,6 +79,11 @@ impl Ledger {
         let (weak, rung) = (Arc::downgrade(&ledger), Arc::clone(&ledger.rung));
         ledger.shared.spawn(writer::write(weak, rung));
         ledger
+    }
+
+    /// Where the chain stands.
+    pub async fn head(&self) -> Result<Head, Gone> {
+        writer::end_of_stream(self).await
     }
 
     fn next_id(&self) -> (u64, String) {

@@ -117,13 +117,7 @@ impl Writer {
         if let Some(head) = &self.head {
             return Ok(head.clone());
         }
-        // Nothing ends like this, so it tells where it does.
-        let nowhere = End {
-            number: u64::MAX,
-            hash: String::new(),
-        };
-        let end = ledger.shared.add_lines(&nowhere, &[], None).await?;
-        let head = end.map_or(Ok(Head::START), |end| head_of(&end))?;
+        let head = end_of_stream(ledger).await?;
         self.head = Some(head.clone());
         Ok(head)
     }
@@ -161,6 +155,17 @@ impl Writer {
             }
         }
     }
+}
+
+/// Where the stream ends.
+pub(super) async fn end_of_stream(ledger: &Ledger) -> Result<Head, Gone> {
+    // Nothing ends like this, so it tells where it does.
+    let nowhere = End {
+        number: u64::MAX,
+        hash: String::new(),
+    };
+    let end = ledger.shared.add_lines(&nowhere, &[], None).await?;
+    end.map_or(Ok(Head::START), |end| head_of(&end))
 }
 
 impl Waiting {
