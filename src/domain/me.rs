@@ -16,6 +16,9 @@ pub struct Me {
     /// Why what the configuration says now does not hold, for those who can mend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_trouble: Option<String>,
+    /// Passwords and tokens cross the network unencrypted: for those who can change that.
+    #[serde(default)]
+    pub is_in_clear: bool,
 }
 
 /// How somebody came to see a page.

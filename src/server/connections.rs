@@ -18,7 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -30,6 +30,7 @@ use super::api::limits::{Client, no_room, no_room_for};
 use super::api::places::Crowd;
 use super::config::LimitsConfig;
 use super::telemetry::traces;
+use super::tls::ServerTls;
 
 /// What is read of a request before its body, at most: the longest address and the headers. It also bounds what a slow
 /// client can make us hold.
@@ -43,10 +44,11 @@ const REFUSED_AT_A_TIME: usize = 64;
 /// How long a client may take to hear it.
 const REFUSAL: Duration = Duration::from_secs(1);
 
-/// Serves HTTP on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
+/// Serves HTTP, within TLS where there is a certificate, on every connection until `stop` is cancelled, then until every request has its answer. Dropped, it cuts
 /// all connections off. Proxies call for many, so theirs are not counted as those of one client.
 pub async fn serve<S, B>(
     listener: TcpListener,
+    tls: Option<Arc<ServerTls>>,
     service: S,
     limits: LimitsConfig,
     is_proxy: impl Fn(IpAddr) -> bool,
@@ -88,19 +90,29 @@ pub async fn serve<S, B>(
                     };
                     match entered {
                         Ok(seat) => {
-                            let conversation = converse(
-                                stream,
-                                peer,
-                                service.clone(),
-                                http.clone(),
-                                stop.child_token(),
-                            );
+                            // Answers are small and written at once; without this some would wait for the client's
+                            // acknowledgement.
+                            let _best_effort = stream.set_nodelay(true);
+                            let (service, http) = (service.clone(), http.clone());
+                            let (acceptor, stop) = (tls.as_ref().map(|tls| tls.acceptor()), stop.child_token());
+                            let slowest = limits.read_timeout;
                             connections.spawn(async move {
-                                conversation.await;
+                                match acceptor {
+                                    None => converse(stream, peer, service, http, stop).await,
+                                    Some(acceptor) => {
+                                        let shaking = timeout(slowest, acceptor.accept(stream));
+                                        match stop.run_until_cancelled(shaking).await {
+                                            Some(Ok(Ok(stream))) => converse(stream, peer, service, http, stop).await,
+                                            Some(Ok(Err(why))) => tracing::trace!(%peer, "no TLS: {why}"),
+                                            Some(Err(_)) | None => {}
+                                        }
+                                    }
+                                }
                                 drop(seat);
                             });
                         }
-                        Err(answer) if refused.len() < REFUSED_AT_A_TIME => {
+                        // Within TLS, saying so would cost more than a request does: those are hung up on.
+                        Err(answer) if tls.is_none() && refused.len() < REFUSED_AT_A_TIME => {
                             refused.spawn(timeout(REFUSAL, refuse(stream, answer)));
                         }
                         Err(_hung_up_on) => {}
@@ -119,18 +131,17 @@ pub async fn serve<S, B>(
     while connections.join_next().await.is_some() {}
 }
 
-async fn converse<S, B>(
-    stream: TcpStream,
+async fn converse<I, S, B>(
+    stream: I,
     peer: SocketAddr,
     service: S,
     http: http1::Builder,
     stop: CancellationToken,
 ) where
+    I: AsyncRead + AsyncWrite + Unpin,
     S: Service<Request, Response = Response<B>, Error = Infallible> + Clone,
     B: HttpBody<Data = Bytes, Error: Into<BoxError>> + 'static,
 {
-    // Answers are small and written at once; without this some would wait for the client's acknowledgement.
-    let _best_effort = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));

@@ -25,6 +25,7 @@ pub mod shared;
 pub mod state;
 pub mod telemetry;
 mod threads;
+pub mod tls;
 mod webhooks;
 
 use std::convert::Infallible;
@@ -72,6 +73,7 @@ use restarts::RestartFile;
 use shared::Shared;
 use state::{AppState, Handles};
 use threads::{ActsThread, Door};
+use tls::ServerTls;
 use webhooks::Webhooks;
 
 /// How long open requests may take to end once the server was told to stop.
@@ -84,7 +86,10 @@ pub async fn serve(
     clock: Clock,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    let is_in_clear = config.is_in_clear();
     let Config {
+        listen,
+        tls,
         limits,
         audit,
         groups,
@@ -103,7 +108,23 @@ pub async fn serve(
         Some(place) => tracing::info!(file = place, "acts are written to the audit"),
         None => tracing::warn!("the audit is off: nobody will know who did what"),
     }
-    let access = Access::new(&access, shared.as_ref(), clock.clone(), audit.clone());
+    if is_in_clear {
+        tracing::warn!(
+            "passwords and tokens cross the network unencrypted at {listen}: name `tls_certificate_file` and `tls_key_file`, or listen on \
+             127.0.0.1 behind a proxy that ends TLS"
+        );
+    }
+    let tls = match tls {
+        Some(files) => Some(Arc::new(ServerTls::new(files).map_err(io::Error::other)?)),
+        None => None,
+    };
+    let access = Access::new(
+        &access,
+        listen.ip(),
+        shared.as_ref(),
+        clock.clone(),
+        audit.clone(),
+    );
     let acts = ActsThread::start()?;
     let tasks = TaskTracker::new();
     let restarts = restarts.map(|path| RestartFile::new(path, clock.clone()));
@@ -145,6 +166,9 @@ pub async fn serve(
         told.check_place().await;
         over.run_until_cancelled(told.tell_heads()).await;
     });
+    if let Some(tls) = tls.clone() {
+        tasks.spawn(stop.clone().run_until_cancelled_owned(tls.follow()));
+    }
     let handles = Handles {
         leptos: leptos_options(),
         operations,
@@ -196,7 +220,7 @@ pub async fn serve(
     let graceful = AbortOnDropHandle::new(acts.handle().spawn(async move {
         let listener = TcpListener::from_std(listener)?;
         let is_proxy = move |address| asked.access.is_proxy(address);
-        connections::serve(listener, service, limits, is_proxy, stop_there).await;
+        connections::serve(listener, tls, service, limits, is_proxy, stop_there).await;
         io::Result::Ok(())
     }));
     let forced = async {

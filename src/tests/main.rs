@@ -39,6 +39,7 @@ mod fresh_installation;
 mod headers;
 mod healing;
 mod history;
+mod https;
 mod idempotency;
 mod keeping;
 mod keeping_for_clients;

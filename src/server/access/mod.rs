@@ -53,6 +53,8 @@ pub struct Access {
     /// Of those who need not, also others than this machine's own are let in.
     to_anyone: bool,
     https: Option<bool>,
+    /// Where the console listens.
+    listen: IpAddr,
     /// Why what the configuration says now does not hold.
     trouble: RwLock<Option<String>>,
     sessions: Sessions,
@@ -66,6 +68,8 @@ pub struct Access {
 struct Known {
     /// Nobody: nobody needs to sign in.
     is_open: bool,
+    /// What lets them in crosses a network unencrypted.
+    is_in_clear: bool,
     proxies: Proxies,
     people: People,
     tokens: Tokens,
@@ -74,10 +78,11 @@ struct Known {
 
 impl Known {
     /// As this configuration says, which takes the place of another.
-    fn of(config: &AccessConfig, before: Option<&Self>) -> Self {
+    fn of(config: &AccessConfig, listen: IpAddr, before: Option<&Self>) -> Self {
         let provider = before.and_then(|before| before.oidc.as_ref());
         Self {
             is_open: config.is_open(),
+            is_in_clear: config.is_in_clear_at(listen),
             proxies: Proxies::new(&config.proxies),
             people: People::of(config),
             tokens: Tokens::of(&config.tokens),
@@ -97,14 +102,21 @@ impl Known {
 }
 
 impl Access {
-    /// As the configuration says; with `shared`, together with all consoles that share it.
-    pub fn new(config: &AccessConfig, shared: Option<&Shared>, clock: Clock, audit: Audit) -> Self {
+    /// As the configuration says, at the address where the console listens; with `shared`, together with all consoles that share it.
+    pub fn new(
+        config: &AccessConfig,
+        listen: IpAddr,
+        shared: Option<&Shared>,
+        clock: Clock,
+        audit: Audit,
+    ) -> Self {
         Self {
             clock,
             audit,
-            known: RwLock::new(Arc::new(Known::of(config, None))),
+            known: RwLock::new(Arc::new(Known::of(config, listen, None))),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
+            listen,
             trouble: RwLock::default(),
             passwords: Passwords::default(),
             sessions: Sessions::new(config.sessions, shared),
@@ -121,7 +133,7 @@ impl Access {
 
     /// Takes over whom the configuration names by now. Whom something let in that is another by now is out.
     pub fn replace(&self, config: &AccessConfig) {
-        let known = Arc::new(Known::of(config, Some(&self.known())));
+        let known = Arc::new(Known::of(config, self.listen, Some(&self.known())));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
@@ -270,6 +282,7 @@ impl Access {
             came,
             rights: actor.rights().clone(),
             config_trouble: self.trouble_for(actor),
+            is_in_clear: self.known().is_in_clear && actor.rights().role == Role::Admin,
         }
     }
 }

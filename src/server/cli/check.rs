@@ -15,7 +15,7 @@ use super::text::{Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
-use crate::server::doctor::examine_state;
+use crate::server::doctor::{examine_state, examine_transport};
 use crate::server::index::Survey;
 
 /// Lines are broken before they are wider than this.
@@ -63,12 +63,18 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
         }
         None => None,
     };
+    let now = direct.operations.index().now();
+    let in_clear = direct.in_clear_at;
+    let transport = in_clear.map(|address| examine_transport(address, now));
     let is_fit = checkups.iter().chain(&state).all(|checkup| checkup.fit);
     let warnings = &direct.warnings;
     let printed = if options.straight.json {
         let mut told = json!({ "fit": is_fit, "groups": checkups, "warnings": warnings });
         if let Some(state) = &state {
             told["state"] = json!({ "fit": state.fit, "findings": state.findings });
+        }
+        if let Some(transport) = &transport {
+            told["sign_in"] = json!({ "fit": transport.fit, "findings": transport.findings });
         }
         document(&told)
     } else {
@@ -85,7 +91,10 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
         let state = state
             .iter()
             .map(|state| of_checkup(page, state, "what the consoles share"));
-        groups.chain(state).collect::<String>()
+        let transport = transport
+            .iter()
+            .map(|transport| of_checkup(page, transport, "who may come in"));
+        groups.chain(state).chain(transport).collect::<String>()
     };
     print(&printed)?;
     Ok(if is_fit { 0 } else { status::FAILED })

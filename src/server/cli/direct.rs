@@ -1,5 +1,6 @@
 //! The verbs straight on Redis: the same operations as the console's, without a console.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct Direct {
     pub state: Option<(Shared, bool)>,
     /// Where the console keeps which nodes restarted.
     pub restarts: Option<RestartFile>,
+    /// Where the console takes passwords and tokens unencrypted.
+    pub in_clear_at: Option<SocketAddr>,
     /// What is odd in the configuration.
     pub warnings: Vec<String>,
 }
@@ -46,6 +49,7 @@ impl Direct {
     /// Starts the groups of the configuration, or the one that is named. The others are left alone.
     pub fn start(nodes: Nodes, group: Option<&str>) -> Result<Self, Failure> {
         let config = nodes.read()?;
+        let in_clear_at = config.is_in_clear().then_some(config.listen);
         let (audit, shared) = (
             config.audit.for_command_line(),
             config.state.map(Shared::new),
@@ -65,6 +69,7 @@ impl Direct {
         let has_audit = audit.on && audit.is_shared;
         Ok(Self {
             state: shared.clone().map(|shared| (shared, has_audit)),
+            in_clear_at,
             warnings: config.warnings,
             ..Self::on(configs, &audit, shared.as_ref(), config.restarts)
         })
@@ -93,6 +98,7 @@ impl Direct {
             groups,
             state: None,
             restarts,
+            in_clear_at: None,
             warnings: Vec::new(),
         }
     }

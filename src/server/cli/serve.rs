@@ -100,7 +100,12 @@ pub(super) async fn serve_config(
     let address = listener
         .local_addr()
         .map_err(|why| Failure::broken(format!("cannot tell the address: {why}")))?;
-    println!("Lockkeeper is at http://{address}");
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    println!("Lockkeeper is at {scheme}://{address}");
     let ended = crate::server::serve(listener, config, Clock::real(), stop).await;
     ended.map_err(|why| Failure::broken(format!("the server failed: {why}")))
 }

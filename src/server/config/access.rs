@@ -1,5 +1,6 @@
 //! Who may come in: people, programs, and those for whom a proxy speaks.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
@@ -103,6 +104,13 @@ impl AccessConfig {
             && self.proxy.is_none()
             && self.oidc.is_none()
     }
+
+    /// Whether credentials cross a network unencrypted where the console listens at this address. A proxy that is named is believed
+    /// to end TLS, and so is one of which `https = true` is said.
+    pub fn is_in_clear_at(&self, listen: IpAddr) -> bool {
+        let is_network = !listen.to_canonical().is_loopback();
+        is_network && !self.is_open() && self.https != Some(true) && self.proxies.is_empty()
+    }
 }
 
 impl UserConfig {
@@ -115,5 +123,41 @@ impl TokenConfig {
     pub fn is_id(text: &str) -> bool {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         (1..=64).contains(&text.len()) && text.bytes().all(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_in_clear_where_others_reach_the_console_and_nothing_encrypts() {
+        let signing_in = AccessConfig {
+            tokens: vec![TokenConfig {
+                id: "ci".to_owned(),
+                digest: [0; 32],
+                rights: Rights::everywhere(Role::Viewer),
+                expires: None,
+            }],
+            ..AccessConfig::default()
+        };
+        let with = |https, proxies: &[&str]| AccessConfig {
+            https,
+            proxies: proxies.iter().map(|net| net.parse().unwrap()).collect(),
+            ..signing_in.clone()
+        };
+        for (access, listen, is_in_clear) in [
+            (with(None, &[]), "0.0.0.0", true),
+            (with(Some(false), &[]), "10.0.0.1", true),
+            (with(None, &[]), "::", true),
+            (with(None, &[]), "127.0.0.1", false),
+            (with(None, &[]), "::ffff:127.0.0.1", false),
+            (with(Some(true), &[]), "0.0.0.0", false),
+            (with(None, &["10.0.0.0/8"]), "0.0.0.0", false),
+            (AccessConfig::default(), "0.0.0.0", false),
+        ] {
+            let found = access.is_in_clear_at(listen.parse().unwrap());
+            assert_eq!(found, is_in_clear, "{listen} {:?}", access.https);
+        }
     }
 }

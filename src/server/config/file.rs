@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
-    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry,
+    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry, tls,
     webhook,
 };
 use crate::domain::quorum::Drift;
@@ -20,6 +20,8 @@ use crate::server::https::Roots;
 #[serde(deny_unknown_fields)]
 struct File {
     listen: Option<Spanned<String>>,
+    tls_certificate_file: Option<Spanned<PathBuf>>,
+    tls_key_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     limits: limits::Table,
     #[serde(default)]
@@ -82,7 +84,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn at(&self, range: std::ops::Range<usize>, message: &str) -> String {
+    pub(super) fn at(&self, range: std::ops::Range<usize>, message: &str) -> String {
         let before = self.text.get(..range.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
@@ -113,6 +115,11 @@ pub fn parse(
         })?,
         None => default_listen(),
     };
+    let tls = tls::read(
+        &source,
+        file.tls_certificate_file.as_ref(),
+        file.tls_key_file.as_ref(),
+    )?;
     let limits = limits::read(&source, &file.limits)?;
     if file.group.is_empty() {
         return Err(ConfigError(format!(
@@ -121,6 +128,7 @@ pub fn parse(
     }
     let mut config = Config {
         listen,
+        tls,
         limits,
         log_format: file.log.format,
         audit: audit::read(&source, &file.audit, file.state.is_some())?,
@@ -151,12 +159,27 @@ pub fn parse(
             group.ignore.push(pattern.clone());
         }
     }
-    config.webhooks = webhook::read(&source, &file.webhook, &names, environment)?;
+    config.webhooks = webhook::read(
+        &source,
+        &file.webhook,
+        &names,
+        environment,
+        &mut config.warnings,
+    )?;
     if file.read_only {
         config.refuse_acts();
     }
     let around = sign_in::Around::new(&source, environment, &names);
     config.access = sign_in::read(&around, file.sign_in.as_ref(), &file.user, &file.token)?;
+    if let (Some(_), Some(place)) = (&config.tls, &file.tls_certificate_file) {
+        if config.access.https == Some(false) {
+            return Err(source.error(
+                place,
+                "the console serves https with this certificate, and [sign_in] says `https = false`; take one of them out",
+            ));
+        }
+        config.access.https = Some(true);
+    }
     Ok(config)
 }
 
@@ -305,6 +328,19 @@ pub(super) fn duration(
             "this is not a span of time; write \"500ms\", \"30s\" or \"1h 30m\"",
         )),
     }
+}
+
+/// What is odd about an address outside of this machine that is spoken to over plain `http`.
+pub(super) fn unencrypted(address: &http::Uri) -> Option<&'static str> {
+    let host = address.host().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_this_machine = bare == "localhost"
+        || bare.ends_with(".localhost")
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.to_canonical().is_loopback());
+    (address.scheme_str() == Some("http") && !is_this_machine)
+        .then_some("what is sent there crosses the network unencrypted; use https://")
 }
 
 /// The certificates of a `ca_file`, where there is one.

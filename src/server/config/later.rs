@@ -33,6 +33,7 @@ impl Config {
         };
         let parts = [
             ("listen", self.listen != later.listen),
+            ("tls_certificate_file, tls_key_file", self.tls != later.tls),
             ("[limits]", self.limits != later.limits),
             ("[log]", self.log_format != later.log_format),
             ("[telemetry]", self.otlp != later.otlp),

@@ -14,6 +14,7 @@ pub mod oidc;
 mod sign_in;
 mod state;
 pub mod telemetry;
+mod tls;
 mod url;
 mod webhook;
 
@@ -37,6 +38,7 @@ pub use naming::{Naming, Pin};
 pub use node::{Files, NodeConfig};
 pub use state::StateConfig;
 pub use telemetry::OtlpConfig;
+pub use tls::TlsConfig;
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
@@ -70,6 +72,8 @@ pub const DEFAULT_KEYS: [&str; 15] = [
 pub struct Config {
     /// Where the console and the API listen.
     pub listen: SocketAddr,
+    /// What it serves `https` with; plain `http` where it is absent.
+    pub tls: Option<TlsConfig>,
     /// How much is taken on at once.
     pub limits: LimitsConfig,
     /// What log lines look like.
@@ -159,6 +163,7 @@ impl Config {
     pub fn of(groups: Vec<GroupConfig>) -> Self {
         Self {
             listen: default_listen(),
+            tls: None,
             limits: LimitsConfig::default(),
             log_format: LogFormat::default(),
             otlp: None,
@@ -171,6 +176,14 @@ impl Config {
             groups,
             warnings: Vec::new(),
         }
+    }
+
+    /// Whether passwords, tokens and sessions cross a network unencrypted.
+    ///
+    /// So they do where somebody has to sign in, others than this machine reach the address, and neither the console nor a proxy
+    /// that is named here speaks `https`.
+    pub fn is_in_clear(&self) -> bool {
+        self.access.is_in_clear_at(self.listen.ip())
     }
 
     /// Has every act refused, in all groups.

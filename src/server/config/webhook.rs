@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{Source, check_name, duration, expand, roots};
+use super::file::{Source, check_name, duration, expand, roots, unencrypted};
 use crate::domain::{ActKind, Flag};
 use crate::server::https::Roots;
 
@@ -172,6 +172,7 @@ pub(super) fn read(
     tables: &[Table],
     groups: &BTreeSet<String>,
     environment: &dyn Fn(&str) -> Option<String>,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<WebhookConfig>, ConfigError> {
     let mut webhooks: Vec<WebhookConfig> = Vec::new();
     for table in tables {
@@ -179,6 +180,10 @@ pub(super) fn read(
         if webhooks.iter().any(|known| known.name == webhook.name) {
             let why = format!("the webhook \"{}\" is there twice", webhook.name);
             return Err(source.error(&table.name, &why));
+        }
+        if let Some(odd) = unencrypted(webhook.url.expose()) {
+            let told = format!("webhook \"{}\": {odd}", webhook.name);
+            warnings.push(source.at(table.url.span(), &told));
         }
         webhooks.push(webhook);
     }

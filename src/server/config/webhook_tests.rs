@@ -122,3 +122,23 @@ fn every_mistake_names_its_place_and_what_to_do() {
         assert!(error.starts_with(&wanted), "{error}\nand not\n{wanted}");
     }
 }
+
+#[test]
+fn a_receiver_beyond_this_machine_is_not_spoken_to_unencrypted_without_a_word() {
+    for (url, is_odd) in [
+        ("http://hooks.example.org/x", true),
+        ("http://10.0.0.5:8080/x", true),
+        ("http://localhost:8080/x", false),
+        ("http://127.0.0.1/x", false),
+        ("http://[::1]:8080/x", false),
+        ("https://hooks.example.org/x", false),
+    ] {
+        let webhook = USUAL.replace("https://${HOST}/hook", url);
+        let warnings = read(&webhook).unwrap().warnings;
+        assert_eq!(!warnings.is_empty(), is_odd, "{url}: {warnings:?}");
+        for warning in warnings {
+            let says = "lockkeeper.toml:3:7: webhook \"pager\": what is sent there crosses the network unencrypted";
+            assert!(warning.starts_with(says), "{warning}");
+        }
+    }
+}

@@ -16,11 +16,13 @@ mod sentinels;
 mod state;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub use leases::Leases;
 pub use patient::{Examined, Patient};
 pub use permissions::commands;
 pub use state::examine_state;
+pub use transport::examine_transport;
 
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, Severity, Unchecked};

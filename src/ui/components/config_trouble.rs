@@ -1,4 +1,5 @@
-//! What is wrong with the configuration file, for those who can mend it: until then everything is as it was before.
+//! What is wrong with the configuration, for those who can mend it: a mistake in the file, or credentials that cross a network
+//! unencrypted.
 
 use leptos::prelude::*;
 
@@ -7,15 +8,17 @@ use crate::ui::kit::{Banner, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::frame;
 
-/// A banner with the mistake and its place; nothing where there is none.
+/// A banner for each; nothing where nothing is wrong.
 #[component]
 pub fn ConfigTrouble() -> impl IntoView {
     let live = Live::expect();
     let shown = move || {
         Suspend::new(async move {
             let painted = live.first.answer().await.ok();
-            match painted.and_then(|Painted { me, .. }| me.config_trouble) {
-                Some(trouble) => view! {
+            let me = painted.map(|Painted { me, .. }| me);
+            let is_in_clear = me.as_ref().is_some_and(|me| me.is_in_clear);
+            let mistake = me.and_then(|me| me.config_trouble).map(|trouble| {
+                view! {
                     <div class="mb-4">
                         <Banner tone=Tone::Alarm announced=false>
                             <p class="font-semibold">{frame::config_trouble()}</p>
@@ -24,9 +27,24 @@ pub fn ConfigTrouble() -> impl IntoView {
                         </Banner>
                     </div>
                 }
-                .into_any(),
-                None => ().into_any(),
+                .into_any()
+            });
+            let in_clear = is_in_clear.then(|| {
+                view! {
+                    <div class="mb-4">
+                        <Banner tone=Tone::Unsure announced=false>
+                            <p class="font-semibold">{frame::in_clear()}</p>
+                            <p>{frame::in_clear_advice()}</p>
+                        </Banner>
+                    </div>
+                }
+                .into_any()
+            });
+            view! {
+                {mistake}
+                {in_clear}
             }
+            .into_any()
         })
     };
     view! { <Transition fallback=|| ()>{move || shown()}</Transition> }

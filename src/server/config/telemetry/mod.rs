@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{Source, duration, expand, roots};
+use super::file::{Source, duration, expand, roots, unencrypted};
 use crate::otel;
 use crate::server::https::Roots;
 pub use environment::from_environment;
@@ -138,6 +138,9 @@ pub(super) fn read(
     let table = spanned.get_ref();
     if let Some(text) = &table.endpoint {
         config.endpoint = endpoint(text.get_ref()).map_err(|why| source.error(text, why))?;
+        if let Some(odd) = unencrypted(&config.endpoint) {
+            warnings.push(source.at(text.span(), &format!("[telemetry.otlp]: {odd}")));
+        }
     }
     if let Some(path) = &table.headers_file {
         let text = std::fs::read_to_string(path.get_ref()).map_err(|why| {
