@@ -31,7 +31,7 @@ cp "$target/release/lockkeeper" "$release/bin/"
 cp README.md LICENSE .github/{CHANGELOG,SECURITY}.md "$release/"
 mkdir "$release/.github"
 cp .github/*.md "$release/.github/"     # where links of the README lead
-cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
+cp -r scripts/package/{helm,lockkeeper.service,lockkeeper.sysusers,lockkeeper.toml,grafana-dashboard.json,prometheus-alerts.yml} "$release/"
 "$release/bin/lockkeeper" man --into "$release/man/man1"
 node scripts/notices.mjs "$release/NOTICES" "$features"
 for shell in bash zsh fish; do "$release/bin/lockkeeper" completions "$shell" >"$release/completions/lockkeeper.$shell"; done

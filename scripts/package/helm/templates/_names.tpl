@@ -21,3 +21,35 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "lockkeeper.claim" -}}
 {{- .Values.persistence.existingClaim | default (include "lockkeeper.name" .) -}}
 {{- end -}}
+
+{{- define "lockkeeper.image" -}}
+{{- $repository := required "image.repository is needed: where you pushed the image to, like registry.example.org/lockkeeper" .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" $repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The configuration; with an ingress, whose word for where people come from is believed stands at its end. */ -}}
+{{- define "lockkeeper.config" -}}
+{{- .Values.config -}}
+{{- if and .Values.ingress.enabled (not (regexMatch "(?m)^[ \\t]*\\[sign_in\\]" .Values.config)) }}
+[sign_in]
+trusted_from = {{ .Values.ingress.trustedFrom | toJson }}
+{{ end -}}
+{{- end -}}
+
+{{- /* What is random is made once and then found in the cluster, so that a second rendering is the same as the first. */ -}}
+{{- define "lockkeeper.salt" -}}
+{{- if not (hasKey .Release "lockkeeperSalt") -}}
+{{- $known := (lookup "v1" "Secret" .Release.Namespace (include "lockkeeper.name" .)) | default dict -}}
+{{- $salt := .Values.checksumSalt | default (dig "data" "checksum-salt" "" $known | b64dec) | default (randAlphaNum 32) -}}
+{{- $_ := set .Release "lockkeeperSalt" $salt -}}
+{{- end -}}
+{{- .Release.lockkeeperSalt -}}
+{{- end -}}
+
+{{- define "lockkeeper.checksum" -}}
+{{- printf "%s%s" (include "lockkeeper.salt" .) (include "lockkeeper.config" .) | sha256sum -}}
+{{- end -}}
