@@ -1,6 +1,10 @@
 //! Tokens are credentials: no list, answer, event or log line of the real program carries one.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use crate::support::eventually_is;
 use crate::support::process::Process;
@@ -148,4 +152,33 @@ async fn no_answer_and_no_log_line_carries_a_token() {
             );
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nobody_of_the_same_user_reads_the_memory_of_the_program() {
+    const NOBODY: u32 = 65_534;
+    let me = rustix::process::geteuid();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
+    // It waits for a password.
+    command
+        .arg("hash-password")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .kill_on_drop(true);
+    if me.is_root() {
+        // Of root's programs nothing can be seen.
+        command.uid(NOBODY);
+    }
+    let Ok(child) = command.spawn() else {
+        // Built where nobody but root may start it.
+        return;
+    };
+    // What may not be dumped belongs to root there, whoever runs it.
+    let memory = format!("/proc/{}/mem", child.id().unwrap());
+    eventually_is("its memory is nobody's", async || {
+        std::fs::metadata(&memory).unwrap().uid() == 0
+    })
+    .await;
 }

@@ -33,6 +33,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rustix::process::DumpableBehavior;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -186,6 +187,13 @@ impl Logging {
     }
 }
 
+/// Has no core written, and lets nobody of the same user read our memory: there are passwords and tokens in it. A command that `run`
+/// starts is not concerned.
+fn keep_memory_private() {
+    // A system that knows no such thing goes without.
+    let _best_effort = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
 /// Reads the command line and does what it says.
 pub fn run() -> ExitCode {
     if std::env::args_os()
@@ -194,6 +202,7 @@ pub fn run() -> ExitCode {
     {
         return run::job::guard();
     }
+    keep_memory_private();
     let line = CommandLine::try_parse().unwrap_or_else(|told| mistake::tell(told));
     let (command, tell) = (&line.command, line.command.tell());
     let usual = if command.serves() { "info" } else { "warn" };

@@ -106,6 +106,12 @@ impl WebhookSecret {
     }
 }
 
+impl Drop for WebhookSecret {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
 impl fmt::Debug for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WebhookUrl(…)")

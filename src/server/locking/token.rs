@@ -1,6 +1,8 @@
 //! The secret that proves ownership.
 
 use crate::domain::Fingerprint;
+use zeroize::{Zeroize as _, Zeroizing};
+
 use crate::server::formats::{self, hex};
 
 /// The longest label that a token carries.
@@ -22,8 +24,8 @@ impl Token {
             .map(|c| if is_fine(c) { c } else { '-' })
             .collect();
         let label = if label.is_empty() { "unnamed" } else { &label };
-        let secret = hex(&rand::random::<[u8; 16]>());
-        Self(format!("lockkeeper:{label}:{secret}").into_bytes())
+        let secret = Zeroizing::new(hex(&rand::random::<[u8; 16]>()));
+        Self(format!("lockkeeper:{label}:{}", *secret).into_bytes())
     }
 
     /// A fresh token with the same label. One that was not minted here stays as it is.
@@ -56,6 +58,13 @@ impl Token {
     /// What people see of it.
     pub fn fingerprint(&self) -> Fingerprint {
         formats::fingerprint(&self.0)
+    }
+}
+
+/// What is freed is not read out of a dump or by the next one to get that memory.
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 
