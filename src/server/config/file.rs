@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::access::read_host;
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
     default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry,
@@ -20,6 +21,8 @@ use crate::server::https::Roots;
 #[serde(deny_unknown_fields)]
 struct File {
     listen: Option<Spanned<String>>,
+    #[serde(default)]
+    hosts: Vec<Spanned<String>>,
     #[serde(default)]
     limits: limits::Table,
     #[serde(default)]
@@ -158,6 +161,14 @@ pub fn parse(
     }
     let around = sign_in::Around::new(&source, environment, &names);
     config.access = sign_in::read(&around, file.sign_in.as_ref(), &file.user, &file.token)?;
+    let hosts = file.hosts.iter().map(|host| {
+        let read = read_host(host.get_ref());
+        read.map_err(|why| source.error(host, &why))
+    });
+    if let Some(oidc) = &config.access.oidc {
+        config.warnings.extend(oidc.warnings());
+    }
+    config.access.hosts = hosts.collect::<Result<_, _>>()?;
     Ok(config)
 }
 
