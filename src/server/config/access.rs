@@ -1,5 +1,6 @@
 //! Who may come in: people, programs, and those for whom a proxy speaks.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
@@ -61,6 +62,14 @@ pub struct ProxyConfig {
     pub from: Vec<IpNet>,
     /// What somebody may do who is not among the users; unless it is said, they may not come in.
     pub others: Option<Role>,
+}
+
+impl ProxyConfig {
+    /// Whether a connection from there is the proxy's.
+    pub fn speaks_from(&self, peer: Option<IpAddr>) -> bool {
+        let is_from = |peer: IpAddr| self.from.iter().any(|network| network.contains(&peer));
+        peer.is_some_and(is_from)
+    }
 }
 
 /// Somebody who may come in.
