@@ -13,6 +13,7 @@ mod people;
 mod request_id;
 mod secret;
 mod sessions;
+mod staying;
 mod throttle;
 pub mod tokens;
 
@@ -22,6 +23,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
+
+use tokio::sync::watch;
 
 pub use actor::{Actor, Via, Who};
 pub use forwarded::Origin;
@@ -50,6 +53,8 @@ pub struct Access {
     clock: Clock,
     audit: Audit,
     known: RwLock<Arc<Known>>,
+    /// Rises whenever another configuration holds.
+    edition: watch::Sender<u64>,
     /// Of those who need not, also others than this machine's own are let in.
     to_anyone: bool,
     https: Option<bool>,
@@ -70,6 +75,8 @@ struct Known {
     is_open: bool,
     /// What lets them in crosses a network unencrypted.
     is_in_clear: bool,
+    /// Then, the names under which the console answers beside addresses and `localhost`.
+    hosts: Vec<String>,
     proxies: Proxies,
     people: People,
     tokens: Tokens,
@@ -83,6 +90,7 @@ impl Known {
         Self {
             is_open: config.is_open(),
             is_in_clear: config.is_in_clear_at(listen),
+            hosts: config.hosts.clone(),
             proxies: Proxies::new(&config.proxies),
             people: People::of(config),
             tokens: Tokens::of(&config.tokens),
@@ -114,6 +122,7 @@ impl Access {
             clock,
             audit,
             known: RwLock::new(Arc::new(Known::of(config, listen, None))),
+            edition: watch::Sender::new(0),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
             listen,
@@ -135,6 +144,7 @@ impl Access {
     pub fn replace(&self, config: &AccessConfig) {
         let known = Arc::new(Known::of(config, self.listen, Some(&self.known())));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        self.edition.send_modify(|edition| *edition += 1);
     }
 
     /// The configuration was read again, and what it says does not hold for this reason; or it does.
@@ -184,16 +194,10 @@ impl Access {
     ///
     /// What a program brings counts first: it is never the browser's doing, so whoever sends a token means it.
     pub async fn admit(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Fault> {
-        let address = origin.caller;
         let known = self.known();
         if known.is_open {
-            if !self.to_anyone && !host::is_plain(headers) {
-                return Err(Fault::Forbidden {
-                    why: "nobody needs to sign in here, so this is answered under the machine's address or as localhost only"
-                        .to_owned(),
-                });
-            }
-            return Ok(Actor::local().calling_from(address));
+            self.check_open(headers, &known.hosts)?;
+            return Ok(Actor::local().calling_from(origin));
         }
         if let Some(given) = headers.get(header::AUTHORIZATION) {
             let token = bearer(given).ok_or_else(|| Fault::SignInRequired {
@@ -206,11 +210,11 @@ impl Access {
             self.comers.came(Way::Token, &admitted);
             let (who, token) = admitted?;
             let secret = SecretDigest::of(&format!("seal {token}"));
-            return Ok(Actor::new(who).having(secret).calling_from(address));
+            return Ok(Actor::new(who).having(secret).calling_from(origin));
         }
         if let Some(who) = known.people.vouched_for(headers, origin.peer) {
             self.comers.came(Way::Proxy, &who);
-            return Ok(Actor::new(who?).calling_from(address));
+            return Ok(Actor::new(who?).calling_from(origin));
         }
         let Some(secret) = cookie::read(Which::Session, headers, self.is_https(headers)) else {
             return Err(Fault::SignInRequired {
@@ -226,7 +230,28 @@ impl Access {
         let actor = Actor::new(signed_in.ok_or_else(over)?);
         Ok(actor
             .in_session(session.key, session.is_confirmed)
-            .calling_from(address))
+            .calling_from(origin))
+    }
+
+    /// Where nobody needs to sign in: whether the request is one that only who may reach the console can send.
+    fn check_open(&self, headers: &HeaderMap, hosts: &[String]) -> Result<(), Fault> {
+        if !host::is_known(headers, hosts) {
+            return Err(Fault::Forbidden {
+                why: "nobody needs to sign in here, so the console answers only under an address, as localhost, or under a name that \
+                      `hosts` lists"
+                    .to_owned(),
+            });
+        }
+        // Whoever can reach the proxy could do everything, though the console listens for this machine alone.
+        match host::proxy_header(headers) {
+            Some(name) if !self.to_anyone => Err(Fault::Forbidden {
+                why: format!(
+                    "nobody needs to sign in here, and the header `{name}` shows that a reverse proxy passed this on: name who may \
+                     come in ([[user]], [[token]]) before you put a proxy in front of the console"
+                ),
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Who sent this request.
@@ -242,26 +267,6 @@ impl Access {
                 })
             }
         }
-    }
-
-    /// Whether somebody who came in may stay as they are: their session goes on, their token has not expired, and their rights
-    /// are what they were.
-    pub async fn still_admits(&self, actor: &Actor) -> bool {
-        let (known, now) = (self.known(), self.clock.now());
-        if let Some(session) = actor.session()
-            && !self.sessions.goes_on(session, now).await
-        {
-            return false;
-        }
-        let who = match actor.via() {
-            Via::Browser => actor
-                .session()
-                .and_then(|session| known.signed_in(&actor.person(), session)),
-            Via::Token { id } => known.tokens.named(id, now),
-            Via::Proxy => known.people.named(actor.name()),
-            Via::CommandLine | Via::Local => return true,
-        };
-        who.is_some_and(|who| who.rights == *actor.rights())
     }
 
     /// Who came, and what came of it, for Prometheus.

@@ -11,6 +11,7 @@ mod log;
 mod naming;
 mod node;
 pub mod oidc;
+mod place;
 mod sign_in;
 mod state;
 pub mod telemetry;
@@ -34,8 +35,9 @@ pub use later::Later;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use log::LogFormat;
-pub use naming::{Naming, Pin};
+pub use naming::{Naming, Outside, Pin, RESERVED};
 pub use node::{Files, NodeConfig};
+pub use place::path;
 pub use state::StateConfig;
 pub use telemetry::OtlpConfig;
 pub use tls::TlsConfig;
@@ -118,6 +120,9 @@ pub struct GroupConfig {
     pub pins: Vec<Pin>,
     /// Patterns whose names are no locks, though they match `keys`.
     pub ignore: Vec<String>,
+    /// Patterns of names that the console itself writes: what several consoles share (`[state]`). Nobody reads or changes them
+    /// through an operation on a lock.
+    pub reserved: Vec<String>,
     /// How much of a node's time scanning it may take, in percent; 100 is as fast as it goes.
     pub scan_share_percent: u32,
     /// Refuse every act on this group.
@@ -216,6 +221,7 @@ impl GroupConfig {
             feed: FeedChoice::Auto,
             pins: Vec::new(),
             ignore: Vec::new(),
+            reserved: Vec::new(),
             scan_share_percent: DEFAULT_SCAN_SHARE,
             read_only: false,
             connect_timeout: Duration::from_secs(1),
@@ -223,15 +229,6 @@ impl GroupConfig {
             locking: LockingConfig::new(kind),
             nodes,
             sentinels: Vec::new(),
-        }
-    }
-
-    /// What it says about the names of locks.
-    pub fn naming(&self) -> Naming<'_> {
-        Naming {
-            is_explicit: self.keys_are_explicit,
-            pins: &self.pins,
-            ignore: &self.ignore,
         }
     }
 
@@ -282,27 +279,16 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
 /// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
 /// configuration folder. Without any, one group `default` on this machine.
 pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
+    let is_found = named.is_none();
     let Some(path) = path(named) else {
         return from_urls(&["redis://127.0.0.1:6379".to_owned()]);
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|why| ConfigError(format!("{}: cannot be read: {why}", path.display())))?;
-    parse(&path.display().to_string(), &text, &environment)
-}
-
-/// The file that the configuration is in: the one that is named, or the first of the usual ones that exists.
-pub fn path(named: Option<PathBuf>) -> Option<PathBuf> {
-    named.or_else(|| usual_places().into_iter().find(|path| path.is_file()))
-}
-
-fn usual_places() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from("lockkeeper.toml")];
-    let users = environment("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".config")));
-    places.extend(users.map(|folder| folder.join("lockkeeper/lockkeeper.toml")));
-    places.push(PathBuf::from("/etc/lockkeeper/lockkeeper.toml"));
-    places
+    let text = place::read(&path, is_found)?;
+    let config = parse(&path.display().to_string(), &text, &environment)?;
+    if is_found {
+        eprintln!("lockkeeper: configuration: {}", path.display());
+    }
+    Ok(config)
 }
 
 /// A variable of the environment as it is, for what the command line takes from there.

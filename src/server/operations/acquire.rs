@@ -86,12 +86,32 @@ impl Operations {
         let wanted = self.checked(&asked, checked)?;
         asked.fingerprint = Some(wanted.want.token.fingerprint());
         let open = self.begin(asked, id).await?;
-        let end = self.acquire_on(id, request, wanted).await;
+        let end = self.acquire_on(actor, id, request, wanted).await;
         open.end(&match &end {
             Ok(acquired) => End::done(&acquired.nodes).shown_as(acquired.fingerprint.clone()),
             Err(fault) => End::fault(fault),
         });
         end
+    }
+
+    /// Whether somebody may acquire the lock by their rights.
+    pub(super) fn may_acquire(&self, actor: &Actor, id: &LockId) -> Result<(), Fault> {
+        self.group_to_act_on(actor, Verb::Acquire, id).map(drop)
+    }
+
+    /// Writes down that the answer to an acquire, with its token, is given again.
+    pub(super) async fn note_replay(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        acquired: &Acquired,
+    ) -> Result<(), Fault> {
+        let mut asked = asked(ActKind::Acquire, actor, id);
+        asked.fingerprint = Some(acquired.fingerprint.clone());
+        let replayed = "nothing was acquired: the answer to an earlier request with the same Idempotency-Key was given again";
+        let open = self.begin(asked, id).await?;
+        open.end(&End::done(&[]).saying(replayed.to_owned()));
+        Ok(())
     }
 
     fn to_be_acquired(
@@ -155,6 +175,7 @@ impl Operations {
 
     async fn acquire_on(
         &self,
+        actor: &Actor,
         id: &LockId,
         request: &AcquireRequest,
         wanted: Wanted,
@@ -181,7 +202,7 @@ impl Operations {
         let expires_at = self.index().now().plus(validity);
         let fingerprint = want.token.fingerprint();
         tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
-        let won = Won::new(id, request, &want, validity, &nodes);
+        let won = Won::new(id, request, &want, validity, &nodes, actor);
         self.keep(&group, &won, place);
         self.index().look_soon(id);
         Ok(Acquired {

@@ -2,9 +2,12 @@
 
 mod bad_credentials;
 mod counted;
+mod cross_site;
 mod matrix;
+mod names;
 mod proxies;
 mod rebinding;
+mod revoked;
 mod scopes;
 mod sessions;
 mod sign_in;

@@ -153,7 +153,7 @@ pub const FUNCTIONS: &[Rule] = &[
     ),
     rule(
         "raw",
-        Verb::See,
+        Verb::ReadRaw,
         Where::Group,
         |id| json!({"group": id.group, "key": id.key.encoded()}),
     ),
@@ -204,8 +204,8 @@ pub const FUNCTIONS: &[Rule] = &[
     ),
     rule(
         "take_token",
-        Verb::See,
-        Where::Console,
+        Verb::Release,
+        Where::Lock,
         |id| json!({"id": id}),
     ),
     rule(
