@@ -140,6 +140,11 @@ pub async fn serve(
     tasks.spawn(async move {
         over.run_until_cancelled(left.close_what_was_left()).await;
     });
+    let (counting, over) = (audit.clone(), stop.clone());
+    tasks.spawn(async move {
+        over.run_until_cancelled(counting.write_what_is_counted())
+            .await;
+    });
     let handles = Handles {
         leptos: leptos_options(),
         operations,
