@@ -16,6 +16,9 @@ pub struct Me {
     /// Why what the configuration says now does not hold, for those who can mend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_trouble: Option<String>,
+    /// Addresses that call for others and are not listed as proxies, for those who can list them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted_proxies: Vec<String>,
 }
 
 /// How somebody came to see a page.
