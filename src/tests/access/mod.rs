@@ -2,7 +2,7 @@
 
 mod bad_credentials;
 mod counted;
-mod matrix;
+pub mod matrix;
 mod proxies;
 mod rebinding;
 mod scopes;
