@@ -60,7 +60,8 @@ impl LockKey {
 
     /// The key with these bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into().into())
+        let bytes: Vec<u8> = bytes.into();
+        Self(bytes.into())
     }
 
     /// The bytes as Redis knows them.
