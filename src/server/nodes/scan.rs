@@ -198,14 +198,14 @@ impl<'a> Pass<'a> {
         pace: &mut Pace,
         size: &mut PageSize,
     ) -> Result<(), Stopped> {
-        let size = self
+        let counting = self
             .node
             .read(self.node.command_timeout(), |mut line| async move {
                 redis::cmd("DBSIZE")
                     .query_async::<u64>(&mut line.connection)
                     .await
             });
-        match size.await {
+        match counting.await {
             Ok(keys) => self.keys_seen = Some(keys),
             Err(Missed::Refused { .. }) => {}
             Err(missed) => return Err(Stopped::Missed(missed)),
