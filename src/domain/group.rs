@@ -151,6 +151,10 @@ pub struct Coverage {
     pub keys_seen: u64,
     /// Names that matched the patterns.
     pub keys_matched: u64,
+    /// Names that matched and are passed over: longer than 16384 bytes, or beyond what is kept of long names (4 MiB a pass above 256
+    /// bytes each, 32 MiB of all). Locks with these names are not shown.
+    #[serde(default)]
+    pub names_passed_over: u64,
     /// When the last complete pass began; null before one has ended.
     pub pass_started_at: Option<Timestamp>,
     /// How long it took.

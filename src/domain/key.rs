@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The name of a lock: the Redis key's bytes, which may be empty, binary or very long.
 ///
+/// Clones share the bytes: a name stands in many places.
+///
 /// On the wire it is two fields: `key`, readable (percent-encoded where it is not UTF-8), and `key_encoded`, the
 /// percent-encoded path segment that names exactly this key in a URL.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "KeyShape", into = "KeyShape")]
-pub struct LockKey(Vec<u8>);
+pub struct LockKey(Arc<[u8]>);
 
 /// How a key is written in JSON.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -38,7 +41,7 @@ impl From<KeyShape> for LockKey {
             .key_encoded
             .as_deref()
             .and_then(Self::decode)
-            .unwrap_or_else(|| Self(shape.key.into_bytes()))
+            .unwrap_or_else(|| Self::new(shape.key))
     }
 }
 
@@ -52,8 +55,12 @@ impl From<LockKey> for KeyShape {
 }
 
 impl LockKey {
+    /// The longest name that is looked at, in bytes: far above what any library writes, far below what harms.
+    pub const MAX_BYTES: usize = 16 * 1024;
+
     /// The key with these bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes: Vec<u8> = bytes.into();
         Self(bytes.into())
     }
 
@@ -73,7 +80,7 @@ impl LockKey {
     /// The key as one path segment of a URL: everything but `A-Z a-z 0-9 - . _ ~` percent-encoded (RFC 3986 §2.3).
     pub fn encoded(&self) -> String {
         let mut text = String::with_capacity(self.0.len());
-        for &byte in &self.0 {
+        for &byte in &*self.0 {
             if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
                 text.push(char::from(byte));
             } else {
@@ -99,13 +106,13 @@ impl LockKey {
                 rest = tail;
             }
         }
-        Some(Self(bytes))
+        Some(Self::new(bytes))
     }
 }
 
 impl From<&str> for LockKey {
     fn from(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
+        Self(text.as_bytes().into())
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Me {
     /// Passwords and tokens cross the network unencrypted: for those who can change that.
     #[serde(default)]
     pub is_in_clear: bool,
+    /// Addresses that call for others and are not listed as proxies, for those who can list them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted_proxies: Vec<String>,
 }
 
 /// How somebody came to see a page.

@@ -84,11 +84,21 @@ pub struct WindowNews {
 impl View {
     /// What there is to see on the board at `now`, behind `after` if that is given.
     pub fn of(&self, board: &Board, after: Option<&Rank<'_>>, now: Timestamp) -> Window {
+        self.among(board.locks.values(), after, now)
+    }
+
+    /// The same of these locks: whoever looks through many takes them along first, so that nobody waits for the board.
+    pub fn among<'a>(
+        &self,
+        locks: impl Iterator<Item = &'a Arc<Lock>>,
+        after: Option<&Rank<'_>>,
+        now: Timestamp,
+    ) -> Window {
         let mut tally = Tally::default();
         let mut total = 0_u32;
         let mut ranked: Vec<(Rank<'_>, &Arc<Lock>)> = Vec::new();
         let mut bundling = self.by.map(|by| Bundling::new(by, self.order));
-        for lock in board.locks.values() {
+        for lock in locks {
             if !self.filter.is_about(lock, now) {
                 continue;
             }

@@ -9,6 +9,7 @@ use tower_http::csrf::ProtectionError;
 
 use super::api::ApiError;
 use super::api::extract::LockPath;
+use super::api::limits::Client;
 use super::state::AppState;
 use crate::domain::{ActKind, Fault};
 
@@ -37,8 +38,14 @@ impl Suspect {
         Some(Self { act, asked })
     }
 
-    /// Writes it down as refused. Who is nobody here could not have acted from here either.
+    /// Writes it down as refused, within the limits that stand before every act. Who is nobody here could not have acted from here
+    /// either.
     pub async fn write_down(mut self, state: &AppState) {
+        let client = Client::in_extensions(&self.asked.extensions);
+        let admitted = state.limits.admit_head(client, &self.asked).await;
+        let Ok(_until_it_is_written_down) = admitted else {
+            return;
+        };
         let Ok(actor) = state.access.admit_request(&self.asked).await else {
             return;
         };

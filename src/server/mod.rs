@@ -170,6 +170,11 @@ pub async fn serve(
     if let Some(tls) = tls.clone() {
         tasks.spawn(stop.clone().run_until_cancelled_owned(tls.follow()));
     }
+    let (counting, over) = (audit.clone(), stop.clone());
+    tasks.spawn(async move {
+        over.run_until_cancelled(counting.write_what_is_counted())
+            .await;
+    });
     let handles = Handles {
         leptos: leptos_options(),
         operations,

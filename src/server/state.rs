@@ -10,7 +10,8 @@ use leptos::prelude::use_context;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, Actor};
-use super::api::limits::Limits;
+use super::api::limits::{Client, Limits};
+use super::api::places::Seat;
 use super::operations::Operations;
 use super::operations::idempotency::Repeats;
 use crate::domain::Fault;
@@ -71,4 +72,22 @@ pub async fn asked() -> Result<(AppState, Actor), Fault> {
     };
     let actor = state.access.admit_request(&request).await?;
     Ok((state, actor))
+}
+
+/// A place for a server function that looks through the whole board.
+pub fn place_to_query(state: &AppState) -> Result<Seat, Fault> {
+    state.limits.query(client())
+}
+
+/// A place for a server function that waits for a lock, if it does.
+pub fn place_to_wait(state: &AppState, wait_ms: u64) -> Result<Option<Seat>, Fault> {
+    state.limits.wait(client(), wait_ms)
+}
+
+/// Where a server function is asked from.
+fn client() -> Client {
+    let request = use_context::<Parts>();
+    request.map_or_else(Client::unknown, |request| {
+        Client::in_extensions(&request.extensions)
+    })
 }

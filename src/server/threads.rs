@@ -20,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tower::Service as _;
 
+use super::api::probes::Probe;
 use super::api::short_way::Act;
 use super::state::AppState;
 use super::telemetry::traces;
@@ -71,7 +72,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Acts are served by whoever calls, all others by this router on this runtime.
+    /// Acts and probes are served by whoever calls, all others by this router on this runtime.
     pub fn new(state: AppState, router: Router, others: Handle) -> Self {
         Self {
             state,
@@ -81,6 +82,9 @@ impl Door {
 
     /// Answers a request.
     pub async fn answer(self, request: Request) -> Response {
+        if let Some(probe) = Probe::of(&request) {
+            return probe.answer(&self.state);
+        }
         match Act::of(&request) {
             Some(act) => act.answer(request, self.state).await,
             None => self.elsewhere.answer(request).await,

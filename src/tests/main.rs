@@ -7,6 +7,7 @@ mod api;
 mod audit;
 mod bad_acts;
 mod bad_input;
+mod bounds;
 mod cli;
 mod clock_steps;
 mod cluster;

@@ -42,9 +42,10 @@ pub async fn board(page: String) -> Result<Told, Fault> {
     let asked = use_context::<axum::http::request::Parts>().map(|parts| parts.uri.to_string());
     let painted = asked.filter(|address| !address.starts_with("/_fn/"));
     let (view, also) = super::live::seen_from(painted.as_deref().unwrap_or(&page));
+    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
     Told::of(&crate::domain::Painted {
         me: state.access.me(&actor),
-        board: state.operations.board(&actor, view, also),
+        board: state.operations.board(&actor, view, also).await,
     })
 }
 
@@ -65,7 +66,8 @@ pub async fn find(text: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let text: String = text.chars().take(200).collect();
     let view = super::query::Query::default().with_text(text).view(8);
-    let board = state.operations.board(&actor, view, Vec::new());
+    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
+    let board = state.operations.board(&actor, view, Vec::new()).await;
     let found = board.locks.iter().map(|lock| crate::domain::Found {
         id: lock.id.clone(),
         verdict: lock.verdict,
@@ -125,7 +127,8 @@ pub async fn audit_chain() -> Result<Told, Fault> {
 pub async fn owners(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let asked = super::owners_query::parse(&search);
-    Told::of(&state.operations.owners(&actor, None, &asked)?)
+    let _while_it_is_added_up = crate::server::state::place_to_query(&state)?;
+    Told::of(&state.operations.owners(&actor, None, asked).await?)
 }
 
 /// How the nodes were that their page shows, and what the doctor says of their groups in the language of that page:
@@ -162,6 +165,7 @@ pub async fn acquire(
         auto_renew,
     };
     let id = LockId { group, key };
+    let _while_it_waits = crate::server::state::place_to_wait(&state, wait_ms)?;
     let acquiring = state.operations.acquire_mine(&actor, id, &request);
     state.access.while_admitted(&actor, acquiring).await
 }
@@ -233,7 +237,8 @@ pub async fn pick(search: String) -> Result<Told, Fault> {
     let (state, actor) = crate::server::state::asked().await?;
     let mut view = super::query::Query::parse(&search).view(usize::MAX);
     (view.by, view.from) = (None, 0);
-    Told::of(&state.operations.pick(&actor, view))
+    let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
+    Told::of(&state.operations.pick(&actor, view).await?)
 }
 
 /// What would come of releasing these locks by force: a list of [`Rehearsed`](crate::domain::Rehearsed), in their order.

@@ -93,6 +93,16 @@ impl Display for SearchError {
                 f,
                 "at character {place}: a quotation mark opens here and is not closed"
             ),
+            Wrong::TooLong => write!(
+                f,
+                "it is longer than {} bytes; search for less",
+                Search::MAX_BYTES
+            ),
+            Wrong::TooManyTerms => write!(
+                f,
+                "at character {place}: `{part}` is one too many; a search has at most {} terms",
+                Search::MAX_TERMS
+            ),
         }
     }
 }

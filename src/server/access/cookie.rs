@@ -1,4 +1,4 @@
-//! The cookies that a browser has, for its session and for a sign-in that goes on elsewhere: which they are, and how they are set.
+//! The cookies that a browser has, for its session, for a sign-in that goes on elsewhere, and for being known here: which they are, and how they are set.
 
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ pub enum Which {
     Session,
     /// That of a sign-in which goes on at a provider.
     SignIn,
+    /// What a browser keeps for long in which somebody signed in: guesses of others do not keep it out.
+    Known,
 }
 
 /// The name of the cookie, over `https` or not.
@@ -23,6 +25,8 @@ pub fn name(which: Which, is_https: bool) -> &'static str {
         (Which::Session, false) => "lockkeeper",
         (Which::SignIn, true) => "__Host-lockkeeper-sign-in",
         (Which::SignIn, false) => "lockkeeper-sign-in",
+        (Which::Known, true) => "__Host-lockkeeper-known",
+        (Which::Known, false) => "lockkeeper-known",
     }
 }
 

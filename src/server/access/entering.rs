@@ -11,22 +11,34 @@ use super::comers::Way;
 use super::cookie::{self, Which};
 use super::oidc::claims::shown;
 use super::sessions::Loaded;
+use super::throttle::Trier;
 use crate::domain::{ActKind, Fault};
 use crate::server::audit::{Asked, By, End};
 use crate::server::config::access::UserConfig;
+
+/// So long a browser is known in which somebody signed in.
+const KNOWN: Duration = Duration::from_hours(180 * 24);
+
+/// The cookies of a browser in which somebody signed in.
+pub struct SignedIn {
+    /// Of the session.
+    pub session: HeaderValue,
+    /// What it is known by, for long.
+    pub known: HeaderValue,
+}
 
 /// The longest password that is looked at, in bytes.
 const LONGEST_PASSWORD: usize = 1024;
 
 impl Access {
-    /// Signs somebody in; answers the cookie for their browser. A session that it had is over.
+    /// Signs somebody in; answers the cookies for their browser. A session that it had is over.
     pub async fn sign_in(
         &self,
         name: &str,
         password: String,
         headers: &HeaderMap,
         address: Option<IpAddr>,
-    ) -> Result<HeaderValue, Fault> {
+    ) -> Result<SignedIn, Fault> {
         let end = if password.len() > LONGEST_PASSWORD || name.len() > UserConfig::LONGEST_NAME {
             Err(Fault::SignInRequired { why: String::new() })
         } else {
@@ -43,11 +55,18 @@ impl Access {
         password: String,
         headers: &HeaderMap,
         address: Option<IpAddr>,
-    ) -> Result<HeaderValue, Fault> {
-        let attempt = self.attempts.begin(name, address, self.clock.now()).await?;
-        let known = self.known();
+    ) -> Result<SignedIn, Fault> {
+        let (known, is_https) = (self.known(), self.is_https(headers));
+        let mark = cookie::read(Which::Known, headers, is_https);
+        let trier = Trier {
+            account: name,
+            address,
+            known_browser: mark.and_then(|mark| known.people.browser_of(name, mark)),
+        };
+        let attempt = self.attempts.begin(trier, self.clock.now()).await?;
+        self.passwords.hold_up(attempt.delay()).await?;
         let hash = known.people.password_of(name);
-        let stand_in = known.people.any_password();
+        let stand_in = known.people.stand_in_for(name);
         if !self.passwords.check(hash, stand_in, password).await? {
             // What is nobody's name may be a password that was typed into the wrong field.
             let user = hash.map(|_| name);
@@ -61,7 +80,6 @@ impl Access {
             return Err(fault);
         }
         attempt.succeeded().await?;
-        let is_https = self.is_https(headers);
         self.end_session_of(headers).await;
         let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
             detail: "somebody without a password signed in with one".to_owned(),
@@ -73,12 +91,12 @@ impl Access {
         tracing::info!(user = ?name, ?address, "signed in");
         self.audit
             .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));
-        Ok(cookie::set(
-            Which::Session,
-            &secret,
-            self.sessions.longest(),
-            is_https,
-        ))
+        let mark = known.people.mark_of(name).unwrap_or_default();
+        let longest = self.sessions.longest();
+        Ok(SignedIn {
+            session: cookie::set(Which::Session, &secret, longest, is_https),
+            known: cookie::set(Which::Known, &mark, KNOWN, is_https),
+        })
     }
 
     /// Ends the session of this browser, or all of its person; answers what takes the cookie away, and whether the person came

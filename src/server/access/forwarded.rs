@@ -2,6 +2,7 @@
 //! count.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 
 use axum::extract::{ConnectInfo, Request};
 use axum::http::header::FORWARDED;
@@ -32,24 +33,42 @@ impl Origin {
     }
 }
 
+/// So many peers that speak for others and are not listed are told of.
+const MOST_UNLISTED: usize = 16;
+
 /// The proxies whose word counts.
-pub struct Proxies(Vec<IpNet>);
+pub struct Proxies {
+    listed: Vec<IpNet>,
+    /// Others that said for whom they call: proxies that somebody forgot to list, or clients that made it up.
+    unlisted: Mutex<Vec<IpAddr>>,
+}
 
 impl Proxies {
     /// These.
     pub fn new(listed: &[IpNet]) -> Self {
-        Self(listed.to_vec())
+        Self {
+            listed: listed.to_vec(),
+            unlisted: Mutex::default(),
+        }
     }
 
     /// Whether this is one of them.
     pub fn has(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&address))
+        self.listed.iter().any(|network| network.contains(&address))
     }
 
     /// Notes where a request comes from. What others than listed proxies say of it is taken out of its headers.
     pub fn see(&self, request: &mut Request) {
         let Origin { peer, .. } = Origin::of(request.extensions());
-        if self.0.is_empty() {
+        if let Some(peer) = peer
+            && [FOR, FORWARDED]
+                .iter()
+                .any(|said| request.headers().contains_key(said))
+            && !self.has(peer)
+        {
+            self.note_unlisted(peer);
+        }
+        if self.listed.is_empty() {
             return;
         }
         let headers = request.headers_mut();
@@ -69,6 +88,26 @@ impl Proxies {
             peer
         };
         request.extensions_mut().insert(Origin { peer, caller });
+    }
+
+    /// Whoever said for whom it calls and is not listed.
+    pub fn unlisted(&self) -> Vec<IpAddr> {
+        self.unlisted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note_unlisted(&self, peer: IpAddr) {
+        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        if unlisted.len() < MOST_UNLISTED && !unlisted.contains(&peer) {
+            unlisted.push(peer);
+            tracing::warn!(
+                %peer,
+                "requests from {peer} say for whom they are (X-Forwarded-For or Forwarded), and {peer} is not in `trusted_from`: all \
+                 who call through it are one client, for limits and for failed sign-ins. If it is your reverse proxy, list it"
+            );
+        }
     }
 
     /// The last address before the listed proxies. Where the two headers name different ones, somebody else wrote one of them.

@@ -27,6 +27,7 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 use tokio::sync::watch;
 
 pub use actor::{Actor, Via, Who};
+pub use entering::SignedIn;
 pub use forwarded::Origin;
 pub use request_id::RequestId;
 
@@ -164,9 +165,17 @@ impl Access {
 
     /// Told to those who look after the console.
     fn trouble_for(&self, actor: &Actor) -> Option<String> {
-        let is_theirs =
-            actor.rights().role == Role::Admin && (*actor.via() != Via::Local || !self.to_anyone);
-        self.trouble().filter(|_| is_theirs)
+        self.trouble().filter(|_| self.is_looked_after_by(actor))
+    }
+
+    fn unlisted_proxies_for(&self, actor: &Actor) -> Vec<String> {
+        let unlisted = self.known().proxies.unlisted().into_iter();
+        let theirs = unlisted.filter(|_| self.is_looked_after_by(actor));
+        theirs.map(|address| address.to_string()).collect()
+    }
+
+    fn is_looked_after_by(&self, actor: &Actor) -> bool {
+        actor.rights().role == Role::Admin && (*actor.via() != Via::Local || !self.to_anyone)
     }
 
     /// Notes where a request comes from, and takes out of its headers what only a proxy may say, where none is listed that says
@@ -288,6 +297,7 @@ impl Access {
             rights: actor.rights().clone(),
             config_trouble: self.trouble_for(actor),
             is_in_clear: self.known().is_in_clear && actor.rights().role == Role::Admin,
+            unlisted_proxies: self.unlisted_proxies_for(actor),
         }
     }
 }

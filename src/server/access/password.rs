@@ -1,8 +1,11 @@
 //! Passwords: made into argon2id hashes, and checked against them a few at a time.
 
+use std::time::Duration;
+
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use crate::domain::Fault;
 
@@ -18,8 +21,12 @@ pub fn hash(password: &str) -> Result<String, String> {
         .map_err(|why| format!("the password cannot be hashed: {why}"))
 }
 
+/// So many attempts are held up at once before they are checked.
+const HELD_UP: usize = 64;
+
 /// Checks passwords.
 pub struct Passwords {
+    held_up: Semaphore,
     places: Semaphore,
     turns: Semaphore,
 }
@@ -27,6 +34,7 @@ pub struct Passwords {
 impl Default for Passwords {
     fn default() -> Self {
         Self {
+            held_up: Semaphore::new(HELD_UP),
             places: Semaphore::new(AT_ONCE + WAITING),
             turns: Semaphore::new(AT_ONCE),
         }
@@ -34,6 +42,16 @@ impl Default for Passwords {
 }
 
 impl Passwords {
+    /// Holds an attempt up for so long.
+    pub async fn hold_up(&self, delay: Duration) -> Result<(), Fault> {
+        if delay.is_zero() {
+            return Ok(());
+        }
+        let _place = self.held_up.try_acquire().map_err(|_| too_many_at_once())?;
+        sleep(delay).await;
+        Ok(())
+    }
+
     /// Whether the password is the one that was hashed. Of somebody who does not exist it never is, and that takes as long as
     /// with the hash that stands in for theirs.
     pub async fn check(
@@ -46,10 +64,7 @@ impl Passwords {
         let Some(against) = hash.or(stand_in).cloned() else {
             return Ok(false);
         };
-        let _place = self.places.try_acquire().map_err(|_| Fault::TooMany {
-            detail: "too many people sign in at this moment".to_owned(),
-            retry_after_ms: 1_000,
-        })?;
+        let _place = self.places.try_acquire().map_err(|_| too_many_at_once())?;
         let _turn = self.turns.acquire().await;
         let checking = tokio::task::spawn_blocking(move || {
             let fits = Argon2::default().verify_password(password.as_bytes(), &against);
@@ -59,6 +74,13 @@ impl Passwords {
             detail: format!("the password was not checked: {why}"),
         })?;
         Ok(fits && exists)
+    }
+}
+
+fn too_many_at_once() -> Fault {
+    Fault::TooMany {
+        detail: "too many people sign in at this moment".to_owned(),
+        retry_after_ms: 1_000,
     }
 }
 

@@ -50,6 +50,7 @@ pub fn mint() -> String {
     hex(&rand::random::<[u8; 32]>())
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hex digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

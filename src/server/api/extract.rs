@@ -1,6 +1,7 @@
 //! What handlers take from a request: the lock in the path, the JSON body, the query. Every mistake becomes a problem.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::HttpBody as _;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, OriginalUri, Query, Request};
@@ -20,6 +21,10 @@ use crate::server::state::AppState;
 
 /// How much of a body that is too large is still taken in: who hangs up on a client that is sending is not heard by it.
 const THROWN_AWAY: usize = 1024 * 1024;
+
+/// The largest form, and how long it may take to arrive.
+const FORM_BYTES: usize = 8 * 1024;
+const FORM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the document describes the path of a lock; it is read by [`LockPath`].
 #[derive(IntoParams)]
@@ -140,8 +145,21 @@ where
 
 /// A whole body, within the limits of size and time.
 pub async fn whole(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
-    let reading = read_whole(body, limits.body_bytes());
-    let read = timeout(limits.read_timeout(), reading).await;
+    whole_within(limits.body_bytes(), limits.read_timeout(), body).await
+}
+
+/// The body of a form, which is short: nobody is known who sends it.
+pub async fn whole_form(limits: &Limits, body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
+    let most = limits.body_bytes().min(FORM_BYTES);
+    whole_within(most, limits.read_timeout().min(FORM_TIMEOUT), body).await
+}
+
+async fn whole_within(
+    most: usize,
+    longest: Duration,
+    body: axum::body::Body,
+) -> Result<Vec<u8>, ApiError> {
+    let read = timeout(longest, read_whole(body, most)).await;
     read.map_err(|_| ApiError::TooSlow)?
 }
 

@@ -1,4 +1,4 @@
-//! What the API takes on at once. Where every request passes, counting is one atomic number.
+//! What the API takes on at once: in all, and of one client.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::Extensions;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::places::{Crowd, Full, Place, Places, Seat};
+use super::places::{Crowd, Full, Seat};
 use super::problem::ApiError;
 use crate::domain::Fault;
 use crate::server::access::address_in;
@@ -29,6 +29,16 @@ pub const LONGEST_ADDRESS: usize = 3 * LONGEST_KEY + 2 * 1024;
 
 /// When to come back to a place that is taken: nobody knows, and a second is soon enough.
 const COME_BACK_MS: u64 = 1_000;
+
+/// So many requests that look through the whole board (lists, exports, owners, pages) may be under way, and so many of one client:
+/// they take turns on half the processors, and whoever has many waits for its own.
+const QUERIES: u32 = 256;
+const QUERIES_PER_CLIENT: u32 = 32;
+
+/// So many requests that sign somebody in or out may be in progress, and so many of one client: nobody is known who sends them, so
+/// they take none of the places of the API.
+const SIGN_INS: u32 = 256;
+const SIGN_INS_PER_CLIENT: u32 = 32;
 
 /// How many requests pass between two clearings of clients whose pace is no longer of interest.
 const CLEARING: u32 = 4_096;
@@ -51,8 +61,12 @@ impl Client {
 
     /// The client that a request with these extensions comes from.
     pub fn in_extensions(extensions: &Extensions) -> Self {
-        // Without a connection (a router that is called in memory) all are one.
-        Self::of(address_in(extensions).unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)))
+        address_in(extensions).map_or_else(Self::unknown, Self::of)
+    }
+
+    /// Without a connection (a router that is called in memory) all are one.
+    pub fn unknown() -> Self {
+        Self::of(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
     }
 }
 
@@ -78,9 +92,11 @@ type Pace = RateLimiter<Client, HashMapStateStore<Client>, DefaultClock>;
 /// Everything that is counted.
 pub struct Limits {
     config: LimitsConfig,
-    requests: Arc<Places>,
+    requests: Arc<Crowd>,
+    sign_ins: Arc<Crowd>,
     waiting: Arc<Crowd>,
     streams: Arc<Crowd>,
+    queries: Arc<Crowd>,
     pace: Option<Pace>,
     shared: Option<Shared>,
     until_clearing: AtomicU32,
@@ -91,9 +107,11 @@ impl Limits {
     pub fn new(config: LimitsConfig, shared: Option<Shared>) -> Self {
         let per_second = config.requests_per_second.and_then(NonZeroU32::new);
         Self {
-            requests: Arc::new(Places::new(config.requests)),
+            requests: Arc::new(Crowd::new(config.requests, config.requests_per_client)),
+            sign_ins: Arc::new(Crowd::new(SIGN_INS, SIGN_INS_PER_CLIENT)),
             waiting: Arc::new(Crowd::new(config.waiting, config.waiting_per_client)),
             streams: Arc::new(Crowd::new(config.streams, config.streams_per_client)),
+            queries: Arc::new(Crowd::new(QUERIES, QUERIES_PER_CLIENT)),
             pace: per_second.map(|n| RateLimiter::hashmap(Quota::per_second(n))),
             until_clearing: AtomicU32::new(CLEARING),
             shared,
@@ -102,11 +120,13 @@ impl Limits {
     }
 
     /// How many requests, of which kind, are taken on right now.
-    pub fn taken(&self) -> [(&'static str, u32); 3] {
+    pub fn taken(&self) -> [(&'static str, u32); 5] {
         [
             ("requests", self.requests.count()),
             ("waiting", self.waiting.count()),
             ("streams", self.streams.count()),
+            ("queries", self.queries.count()),
+            ("sign-ins", self.sign_ins.count()),
         ]
     }
 
@@ -152,6 +172,18 @@ impl Limits {
         })
     }
 
+    /// A place among those who look through the whole board.
+    pub fn query(&self, client: Client) -> Result<Seat, Fault> {
+        self.queries.enter(client).map_err(|full| match full {
+            Full::All => self.too_many("queries", QUERIES, "lists and searches are under way"),
+            Full::ForClient => self.too_many(
+                "queries_per_client",
+                QUERIES_PER_CLIENT,
+                &format!("lists and searches of {client} are under way"),
+            ),
+        })
+    }
+
     fn too_many(&self, limit: &str, most: u32, what: &str) -> Fault {
         Fault::TooMany {
             detail: format!("the limit `{limit}` is reached: {most} {what} already"),
@@ -164,21 +196,61 @@ impl Limits {
         &'a self,
         client: Client,
         request: &Request,
-    ) -> impl Future<Output = Result<Place, ApiError>> + use<'a> {
+    ) -> impl Future<Output = Result<Seat, ApiError>> + use<'a> {
         // A request is not to be held while others are asked.
-        let head = self.check_head(request);
+        let head = self.check_head(request.uri(), request.headers());
+        async move {
+            head?;
+            self.take_on(client).await
+        }
+    }
+
+    /// The same for a request of which only the head is left.
+    pub async fn admit_head(&self, client: Client, head: &Parts) -> Result<Seat, ApiError> {
+        self.check_head(&head.uri, &head.headers)?;
+        self.take_on(client).await
+    }
+
+    async fn take_on(&self, client: Client) -> Result<Seat, ApiError> {
+        self.check_pace(client)?;
+        let place = self.begin(client)?;
+        self.check_pace_of_all(client).await?;
+        Ok(place)
+    }
+
+    /// Stands before whatever signs somebody in or out, and takes no place of the API.
+    pub fn admit_sign_in<'a>(
+        &'a self,
+        client: Client,
+        request: &Request,
+    ) -> impl Future<Output = Result<Seat, ApiError>> + use<'a> {
+        let head = self.check_head(request.uri(), request.headers());
         async move {
             head?;
             self.check_pace(client)?;
-            let place = self.begin()?;
+            let place = self.sign_ins.enter(client).map_err(|full| match full {
+                Full::All => self.too_many("sign_ins", SIGN_INS, "sign-ins are in progress"),
+                Full::ForClient => self.too_many(
+                    "sign_ins_per_client",
+                    SIGN_INS_PER_CLIENT,
+                    &format!("sign-ins of {client} are in progress"),
+                ),
+            })?;
             self.check_pace_of_all(client).await?;
             Ok(place)
         }
     }
 
-    fn begin(&self) -> Result<Place, Fault> {
-        Places::take(&self.requests).ok_or_else(|| {
-            self.too_many("requests", self.config.requests, "requests are in progress")
+    fn begin(&self, client: Client) -> Result<Seat, Fault> {
+        self.requests.enter(client).map_err(|full| match full {
+            Full::All => {
+                self.too_many("requests", self.config.requests, "requests are in progress")
+            }
+            Full::ForClient => self.too_many(
+                "requests_per_client",
+                self.config.requests_per_client,
+                &format!("requests of {client} are in progress"),
+            ),
         })
     }
 
@@ -220,14 +292,12 @@ impl Limits {
         })
     }
 
-    fn check_head(&self, request: &Request) -> Result<(), ApiError> {
-        let uri = request.uri();
+    fn check_head(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let address = uri.path().len() + uri.query().map_or(0, |query| query.len() + 1);
         if address > LONGEST_ADDRESS {
             return Err(ApiError::AddressTooLong);
         }
-        let headers = request.headers();
-        let size = |total, (name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
+        let size = |total, (name, value): (&HeaderName, &HeaderValue)| {
             total + name.as_str().len() + value.len()
         };
         let (most, bytes) = (self.config.headers, self.config.header_bytes);
@@ -260,6 +330,17 @@ fn refusal(detail: String) -> Vec<u8> {
         retry_after_ms: COME_BACK_MS,
     };
     ApiError::Fault(too_many).to_bytes()
+}
+
+/// [`Limits::admit_sign_in`] before what a router serves.
+pub async fn guard_sign_ins(
+    State(limits): State<Arc<Limits>>,
+    client: Client,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let _until_it_is_answered = limits.admit_sign_in(client, &request).await?;
+    Ok(next.run(request).await)
 }
 
 /// [`Limits::admit`] before what a router serves.

@@ -6,6 +6,7 @@ mod language;
 pub mod limits;
 pub mod metrics;
 pub mod places;
+pub mod probes;
 mod problem;
 pub mod provider;
 pub mod short_way;
@@ -14,12 +15,11 @@ mod v1;
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state, map_response};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
-use axum::{Json, Router};
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -104,10 +104,11 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .route(provider::BACK, get(provider::back))
         .route(provider::OUT, get(provider::out))
         .route(language::PATH, post(language::choose));
-    let limits = Arc::clone(&state.limits);
+    let limits = || Arc::clone(&state.limits);
+    let signing_in = signing_in.layer(from_fn_with_state(limits(), limits::guard_sign_ins));
     let api = api
-        .merge(signing_in)
-        .layer(from_fn_with_state(limits, limits::guard));
+        .layer(from_fn_with_state(limits(), limits::guard))
+        .merge(signing_in);
     let docs = docs::routes(document);
     Router::new()
         .merge(api)
@@ -115,8 +116,7 @@ pub fn routes(state: &AppState) -> Router<AppState> {
             docs.layer(CompressionLayer::new())
                 .layer(map_response(headers::for_documentation)),
         )
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(readyz))
+        .merge(probes::routes())
 }
 
 /// Who may not come in gets no further: not to what is there, nor to what is not.
@@ -162,20 +162,4 @@ fn described() -> OpenApiRouter<AppState> {
         .merge(watching)
         .merge(acting)
         .routes(routes!(v1::events::events))
-}
-
-/// Ready once every group was looked at, or was found to be out of reach.
-async fn readyz(State(state): State<AppState>) -> impl IntoResponse {
-    let ready = state.operations.is_ready();
-    let status = if ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    let mut told = serde_json::json!({ "ready": ready });
-    if state.access.has_trouble() {
-        // What is wrong with it, those are told who may know.
-        told["configuration"] = "as it was before: the file has a mistake".into();
-    }
-    (status, Json(told))
 }

@@ -1,48 +1,9 @@
 //! Places that are taken and given back: in all, and for each client.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Client;
-
-/// So many places, whoever takes them.
-pub struct Places {
-    most: u32,
-    taken: AtomicU32,
-}
-
-impl Places {
-    /// None is taken.
-    pub fn new(most: u32) -> Self {
-        Self {
-            most,
-            taken: AtomicU32::new(0),
-        }
-    }
-
-    /// Takes one, if there is one.
-    pub fn take(this: &Arc<Self>) -> Option<Place> {
-        let before = this.taken.fetch_add(1, Ordering::Relaxed);
-        // Made before it is looked at, so that dropping it takes back what was counted.
-        let place = Place(Arc::clone(this));
-        (before < this.most).then_some(place)
-    }
-
-    /// How many are taken.
-    pub fn count(&self) -> u32 {
-        self.taken.load(Ordering::Relaxed)
-    }
-}
-
-/// One place, until it is dropped.
-pub struct Place(Arc<Places>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.taken.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// So many places, and of them so many for one client. A refusal takes none, not for a moment either.
 pub struct Crowd {

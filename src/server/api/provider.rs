@@ -41,11 +41,16 @@ pub async fn send(
 ) -> Response {
     let wanted = wanted.map_or_else(|_| String::new(), |Query(wanted)| wanted.next);
     let next = own_path(&wanted);
-    match state.access.send_to_provider(next, request.headers()).await {
+    let address = address_in(request.extensions());
+    let sending = state
+        .access
+        .send_to_provider(next, request.headers(), address);
+    match sending.await {
         Ok(sent) => {
             let cookie = AppendHeaders([(header::SET_COOKIE, sent.cookie)]);
             (cookie, Redirect::to(&sent.to)).into_response()
         }
+        Err(refusal @ Refusal::NotNow(Fault::TooMany { .. })) => refused(next, &refusal),
         Err(refusal) => {
             tracing::warn!("nobody can be sent to the provider: {}", refusal.told());
             refused(next, &refusal)

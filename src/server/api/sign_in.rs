@@ -7,10 +7,10 @@ use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::extract::{bad, whole};
+use super::extract::{bad, whole_form};
 use super::problem::ApiError;
 use crate::domain::{Fault, LockKey};
-use crate::server::access::address_in;
+use crate::server::access::{SignedIn, address_in};
 use crate::server::state::AppState;
 
 /// The page on which people sign in.
@@ -52,7 +52,10 @@ pub async fn sign_in(
         .await;
     let back = |why: &[(&str, String)]| Ok(Redirect::to(&page(next, why)).into_response());
     match signing_in {
-        Ok(cookie) => Ok((with_cookie(cookie), Redirect::to(next)).into_response()),
+        Ok(SignedIn { session, known }) => {
+            let cookies = [(header::SET_COOKIE, session), (header::SET_COOKIE, known)];
+            Ok((AppendHeaders(cookies), Redirect::to(next)).into_response())
+        }
         Err(Fault::SignInRequired { .. }) => back(&[("why", "wrong".to_owned())]),
         Err(Fault::StateUnavailable { .. }) => back(&[("why", "state".to_owned())]),
         Err(Fault::TooMany { retry_after_ms, .. }) => back(&[
@@ -93,7 +96,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     request: Request,
 ) -> Result<(HeaderMap, T), ApiError> {
     let (parts, body) = request.into_parts();
-    let whole = whole(&state.limits, body).await?;
+    let whole = whole_form(&state.limits, body).await?;
     let headers = parts.headers.clone();
     let request = Request::from_parts(parts, Body::from(whole));
     let form = Form::<T>::from_request(request, &()).await;
@@ -110,10 +113,13 @@ pub fn page(next: &str, says: &[(&str, String)]) -> String {
     path
 }
 
-/// Where somebody may be sent: a path of this console, and no other place in disguise.
+/// The longest path that is remembered while somebody signs in, in bytes: it is kept before anybody is known.
+const LONGEST_NEXT: usize = 2 * 1024;
+
+/// Where somebody may be sent: a path of this console, and no other place in disguise. One that is too long is forgotten.
 pub(super) fn own_path(next: &str) -> &str {
     let is_signing = next.starts_with(PATH) || next.starts_with(OUT);
-    if is_here(next) && !is_signing {
+    if next.len() <= LONGEST_NEXT && is_here(next) && !is_signing {
         next
     } else {
         "/"
@@ -155,6 +161,9 @@ mod tests {
         ] {
             assert_eq!(own_path(next), path, "{next}");
         }
+        let longest = format!("/{}", "a".repeat(LONGEST_NEXT - 1));
+        assert_eq!(own_path(&longest), longest);
+        assert_eq!(own_path(&format!("{longest}a")), "/");
     }
 
     #[test]

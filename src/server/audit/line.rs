@@ -1,14 +1,15 @@
 //! What a line says, before it is put into the chain.
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::asked::{Asked, By, End, short};
 use crate::domain::{
     ActEnd, ActKind, Fingerprint, Format, LockKey, NodeAct, NodeAnswer, Timestamp,
 };
 
-/// The longest name of a lock; longer ones are not accepted.
-const LONGEST_KEY: usize = 16 * 1024;
+/// So many bytes of a longer name are written where the operation was refused: whoever may do nothing chooses it.
+const LONGEST_REFUSED_KEY: usize = 256;
 
 /// One line before it is in the chain. `line` and `id` come first: whoever looks for one act need not read the rest.
 #[derive(Serialize)]
@@ -62,6 +63,34 @@ pub fn end(id: &str, asked: &Asked<'_>, began_at: Timestamp, end: &End, at: Time
     written(id, asked, began_at, Some((end, at)))
 }
 
+/// What says that an operation was refused before it began. A long name is cut, with its length and digest.
+pub fn refused(
+    id: &str,
+    asked: &Asked<'_>,
+    began_at: Timestamp,
+    end: &End,
+    at: Timestamp,
+) -> Vec<u8> {
+    let is_long = |key: &&LockKey| key.as_bytes().len() > LONGEST_REFUSED_KEY;
+    let Some(key) = asked.key.filter(is_long) else {
+        return written(id, asked, began_at, Some((end, at)));
+    };
+    let text = key.text();
+    let digest = Sha256::digest(key.as_bytes());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let cut = format!(
+        "{}… ({} bytes, sha256 {digest})",
+        &text[..text.floor_char_boundary(LONGEST_REFUSED_KEY)],
+        key.as_bytes().len()
+    );
+    let cut = LockKey::from(cut.as_str());
+    let asked = Asked {
+        key: Some(&cut),
+        ..asked.clone()
+    };
+    written(id, &asked, began_at, Some((end, at)))
+}
+
 fn written(
     id: &str,
     asked: &Asked<'_>,
@@ -69,8 +98,7 @@ fn written(
     end: Option<(&End, Timestamp)>,
 ) -> Vec<u8> {
     let (ended, ended_at) = end.unzip();
-    // A name that no lock has is not written: it was refused for that.
-    let key = asked.key.filter(|key| key.as_bytes().len() <= LONGEST_KEY);
+    let key = asked.key;
     let text = key.map(LockKey::text);
     let who = short(asked.by.who);
     let subject = asked.by.subject.map(short);
@@ -159,6 +187,32 @@ mod tests {
         assert_eq!(told.nodes, nodes);
         let began = read(&begin("x-1", &asked, at(5)));
         assert_eq!((began.end, began.began_at), (ActEnd::InProgress, at(5)));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_where_the_operation_was_refused_and_told_by_its_digest() {
+        let at = Timestamp::from_millis(5);
+        let fault = Fault::Forbidden { why: String::new() };
+        let name = |key: LockKey| {
+            let lock = LockId {
+                group: "orders".into(),
+                key,
+            };
+            let asked = Asked::on(ActKind::Acquire, BY, &lock);
+            let line = refused("x-1", &asked, at, &End::fault(&fault), at);
+            assert!(line.len() < 3_000, "{}", line.len());
+            read(&line).key.unwrap()
+        };
+        let short = LockKey::new([0xff; LONGEST_REFUSED_KEY]);
+        assert_eq!(name(short.clone()), short);
+        for (byte, begins) in [(b'x', "xxx"), (0xff, "%FF%FF"), (1, "\u{1}\u{1}")] {
+            let long = name(LockKey::new(vec![byte; 16 * 1024]));
+            let text = long.text().into_owned();
+            assert!(
+                text.starts_with(begins) && text.contains("(16384 bytes, sha256 "),
+                "{text}"
+            );
+        }
     }
 
     #[test]

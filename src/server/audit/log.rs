@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::backwards::Backwards;
 use super::chain::Head;
 use super::folder::Folder;
 use super::tail::Tail;
@@ -17,8 +18,12 @@ use super::volumes::Volumes;
 const END: u64 = 4 * 1024;
 /// What is kept free beside that.
 const SPARE: u64 = 64 * 1024;
-/// So many lines about refused acts wait to be written, at most: clients choose how many there are.
+/// So many lines about what was over at once (somebody signed in) wait to be written, at most.
 const MOST_LATE: usize = 10_000;
+/// Refusals take at most one in so many bytes of a file: whoever may do nothing decides how many there are.
+const REFUSED_SHARE: u64 = 8;
+/// What the chain adds to a line.
+const CHAIN: u64 = 256;
 
 /// So long everything else here may wait for a line to be written; others need a hundredth of it for theirs.
 const A_MOMENT: Duration = Duration::from_millis(2);
@@ -53,6 +58,8 @@ pub struct Log {
     /// The acts that are in progress, and the bytes that their ends were promised.
     open: HashSet<u64>,
     promised: u64,
+    /// The bytes of the file that are about refusals; not known before somebody asks.
+    refused: Option<u64>,
     /// Why what was written is not on disk.
     unsynced: Option<String>,
     /// Full files that are to be brought to disk.
@@ -89,6 +96,7 @@ impl Log {
             late: VecDeque::new(),
             open: HashSet::new(),
             promised: 0,
+            refused: None,
             unsynced: None,
             filled: Vec::new(),
         }
@@ -121,11 +129,55 @@ impl Log {
     /// Writes something that was not begun; later, if it cannot be written now.
     pub fn tell(&mut self, body: Vec<u8>) -> Result<(), Trouble> {
         if self.late.len() >= MOST_LATE {
-            let why = "refused acts are not written down any more until it can be written again";
+            let why =
+                "who signs in or out is not written down any more until it can be written again";
             return Err(Trouble::Broken(why.to_owned()));
         }
         self.late.push_back(body);
         self.settle_within(A_MOMENT)
+    }
+
+    /// Writes down a refusal, if there is room for it now: in its share of the file, and beside what ends were promised. It begins
+    /// no other file, so that no operation that was done makes room for it.
+    pub fn tell_refused(&mut self, body: &[u8]) -> Result<bool, Trouble> {
+        let end = Instant::now() + A_MOMENT;
+        loop {
+            let mut is_written = false;
+            let told = self.with_the_lock(|log| {
+                log.write_late()?;
+                is_written = log.write_refused(body)?;
+                Ok(())
+            });
+            match told {
+                Err(Trouble::Busy) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_micros(20));
+                }
+                told => return told.map(|()| is_written),
+            }
+        }
+    }
+
+    fn write_refused(&mut self, body: &[u8]) -> io::Result<bool> {
+        let length = body.len() as u64 + CHAIN;
+        let (largest, needed) = (self.largest, length + self.promised + SPARE);
+        let tail = self.tail.as_mut();
+        let tail = tail.ok_or_else(|| io::Error::other("not open"))?;
+        let refused = match self.refused {
+            Some(refused) => refused,
+            None => refused_in(&tail.file())?,
+        };
+        self.refused = Some(refused);
+        if refused + length > largest / REFUSED_SHARE || tail.size() + length > largest {
+            return Ok(false);
+        }
+        match tail.reserve(needed) {
+            Ok(()) => {}
+            Err(why) if is_full(&why) => return Ok(false),
+            Err(why) => return Err(why),
+        }
+        tail.write(body)?;
+        self.refused = Some(refused + length);
+        Ok(true)
     }
 
     /// Writes how an act ended; later, if it cannot be written now.
@@ -296,6 +348,7 @@ impl Log {
     fn open_tail(&mut self, known: Option<Head>) -> io::Result<()> {
         let before = self.tail.take().map(|tail| tail.file());
         self.tail = Some(Tail::open(&self.volumes, known)?);
+        self.refused = None;
         self.filled.extend(before);
         Ok(())
     }
@@ -321,6 +374,25 @@ impl Log {
         folder.rename(self.volumes.name(), &full)?;
         self.open_tail(Some(head))
     }
+}
+
+/// The bytes of a file's lines that are about refusals.
+fn refused_in(file: &File) -> io::Result<u64> {
+    const REFUSED: &[u8] = br#""end":"refused""#;
+    let (mut lines, mut bytes) = (Backwards::through(file.try_clone()?)?, 0);
+    while let Some(line) = lines.next_line()? {
+        if line.windows(REFUSED.len()).any(|part| part == REFUSED) {
+            bytes += line.len() as u64;
+        }
+    }
+    Ok(bytes)
+}
+
+fn is_full(why: &io::Error) -> bool {
+    matches!(
+        why.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Our mark. Whoever tidies up may take a fresh one for an old one: then it is made once more.

@@ -12,6 +12,7 @@ mod folder;
 mod heads;
 mod line;
 mod log;
+mod refusals;
 mod runs;
 mod search;
 mod startup;
@@ -38,12 +39,16 @@ use crate::server::config::AuditConfig;
 use crate::server::shared::Shared;
 use checking::Checking;
 use log::{Log, Promise, Trouble};
+use refusals::Refusals;
 use stream::Ledger;
 use syncing::Shelf;
 use volumes::Volumes;
 
 /// How long another program may keep us from writing.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether counted refusals are to be written.
+const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 
 /// Where acts are written down. Cheap to clone.
 #[derive(Clone)]
@@ -68,6 +73,7 @@ struct Book {
     last_act: AtomicU64,
     is_in_trouble: AtomicBool,
     checking: Checking,
+    refusals: Refusals,
 }
 
 /// An act that was begun. Dropped without an end, it says that nobody saw how it ended.
@@ -115,6 +121,7 @@ impl Audit {
             last_act: AtomicU64::new(0),
             is_in_trouble: AtomicBool::new(false),
             checking: Checking::default(),
+            refusals: Refusals::default(),
         })))
     }
 
@@ -137,8 +144,25 @@ impl Audit {
 
     /// Before the program ends: waits a moment for what is still to be written.
     pub async fn settle(&self) {
+        self.write_counted(true);
         if let Kind::Stream(ledger) = &self.0 {
             ledger.settle().await;
+        }
+    }
+
+    /// Writes how many refusals there were that were only counted, whenever a minute of them is over; for ever.
+    pub async fn write_what_is_counted(&self) {
+        loop {
+            sleep(BETWEEN_COUNTS).await;
+            self.write_counted(false);
+        }
+    }
+
+    fn write_counted(&self, everything: bool) {
+        match &self.0 {
+            Kind::Off => {}
+            Kind::File(book) => book.write_counted(everything),
+            Kind::Stream(ledger) => ledger.write_counted(everything),
         }
     }
 
@@ -178,13 +202,27 @@ impl Audit {
                 tracing::debug!(act = asked.act.slug(), "not in the audit: {why}");
                 Ok(OpenAct::unwritten(asked))
             }
-            Err(detail) => Err(Fault::AuditUnavailable { detail }),
+            Err(why) => {
+                // It has paths and addresses in it, which are not for everybody who may act.
+                tracing::warn!(
+                    act = asked.act.slug(),
+                    request.id = asked.by.request,
+                    "refused, for it cannot be written to the audit: {why}"
+                );
+                let detail = "the server's log says why".to_owned();
+                Err(Fault::AuditUnavailable { detail })
+            }
         }
     }
 
-    /// Writes that an act was refused before anything was asked of a node. It is refused also where that cannot be written.
+    /// Writes that an act was refused before anything was asked of a node, or counts it where there are many. It is refused also
+    /// where that cannot be written.
     pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
-        self.tell(asked, &End::fault(fault));
+        match &self.0 {
+            Kind::Off => {}
+            Kind::File(book) => book.refused(asked, fault),
+            Kind::Stream(ledger) => ledger.refused(asked, fault),
+        }
     }
 
     /// Writes something that was over as soon as it began.
@@ -220,6 +258,33 @@ impl Book {
     fn next_id(&self) -> (u64, String) {
         let act = self.last_act.fetch_add(1, Ordering::Relaxed) + 1;
         (act, runs::id(&self.run, act))
+    }
+
+    fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
+        let now = self.clock.now();
+        if self.refusals.is_told_apart(asked, fault.code(), now)
+            && !self.has_written_refusal(asked, &End::fault(fault), now)
+        {
+            self.refusals.count(asked, fault.code(), now);
+        }
+    }
+
+    fn write_counted(&self, everything: bool) {
+        let now = self.clock.now();
+        for counted in self.refusals.take(everything, now) {
+            if !self.has_written_refusal(&counted.asked(), &counted.end(), counted.since) {
+                self.refusals.count_again(counted);
+            }
+        }
+    }
+
+    fn has_written_refusal(&self, asked: &Asked<'_>, end: &End, began_at: Timestamp) -> bool {
+        let (_, id) = self.next_id();
+        let body = line::refused(&id, asked, began_at, end, self.clock.now());
+        let told = self.log().tell_refused(&body);
+        let is_written = matches!(told, Ok(true));
+        self.told(told.map(|_| ()));
+        is_written
     }
 
     async fn begin(&self, asked: &Asked<'_>, at: Timestamp) -> Result<Written, String> {

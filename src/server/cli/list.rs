@@ -117,6 +117,7 @@ pub async fn run(options: List) -> Result<u8, Failure> {
     let listing = direct
         .operations
         .list(&direct.actor, &query)
+        .await
         .map_err(|fault| Failure::from(&fault))?;
     let groups = direct.operations.groups(&direct.actor);
     let is_complete = groups

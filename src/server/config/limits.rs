@@ -20,6 +20,8 @@ pub struct LimitsConfig {
     pub connections_per_client: u32,
     /// API requests in progress, waiting ones included.
     pub requests: u32,
+    /// API requests in progress of one client.
+    pub requests_per_client: u32,
     /// Requests per second of one client; no limit where it is absent.
     pub requests_per_second: Option<u32>,
     /// Acquires that wait for their lock, in all.
@@ -49,6 +51,7 @@ impl Default for LimitsConfig {
             connections: 8_192,
             connections_per_client: 1_024,
             requests: 4_096,
+            requests_per_client: 1_024,
             requests_per_second: None,
             waiting: 2_048,
             waiting_per_client: 256,
@@ -80,6 +83,7 @@ pub(super) struct Table {
     connections: Option<Spanned<u32>>,
     connections_per_client: Option<Spanned<u32>>,
     requests: Option<Spanned<u32>>,
+    requests_per_client: Option<Spanned<u32>>,
     requests_per_second: Option<Spanned<u32>>,
     waiting: Option<Spanned<u32>>,
     waiting_per_client: Option<Spanned<u32>>,
@@ -114,6 +118,11 @@ pub(super) fn read(source: &Source<'_>, table: &Table) -> Result<LimitsConfig, C
             usual.connections_per_client,
         )?,
         requests: any("requests", &table.requests, usual.requests)?,
+        requests_per_client: any(
+            "requests_per_client",
+            &table.requests_per_client,
+            usual.requests_per_client,
+        )?,
         requests_per_second: match &table.requests_per_second {
             Some(_) => Some(any("requests_per_second", &table.requests_per_second, 0)?),
             None => None,

@@ -8,6 +8,7 @@ mod failover;
 mod independence;
 mod leases;
 mod memory;
+mod names;
 mod patient;
 mod permissions;
 mod persistence;
@@ -31,7 +32,7 @@ use crate::domain::{Checkup, Finding, Severity, Unchecked};
 type Rule = fn(&Patient<'_>) -> Option<Finding>;
 
 /// Everything that is looked into.
-const RULES: [&[Rule]; 9] = [
+const RULES: [&[Rule]; 10] = [
     reach::RULES,
     independence::RULES,
     sentinels::RULES,
@@ -41,6 +42,7 @@ const RULES: [&[Rule]; 9] = [
     clocks::RULES,
     permissions::RULES,
     leases::RULES,
+    names::RULES,
 ];
 
 /// What is to be said of a group.

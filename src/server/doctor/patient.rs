@@ -17,6 +17,8 @@ pub struct Patient<'a> {
     pub nodes: Vec<Examined>,
     /// What is seen of its locks.
     pub leases: Leases,
+    /// How many names the last pass of the scan passed over.
+    pub names_passed_over: u64,
     /// When the nodes were asked.
     pub now: Timestamp,
 }

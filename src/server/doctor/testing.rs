@@ -121,6 +121,7 @@ pub fn config(n: u8) -> GroupConfig {
 pub fn patient(config: &GroupConfig) -> Patient<'_> {
     let count = u8::try_from(config.nodes.len()).unwrap();
     Patient {
+        names_passed_over: 0,
         config,
         quorum: crate::domain::quorum::majority(config.nodes.len()),
         nodes: (1..=count).map(node).collect(),

@@ -14,6 +14,7 @@ mod merge;
 mod observer;
 mod pace;
 mod published;
+mod queries;
 mod registries;
 mod renewed_here;
 mod renewing;

@@ -8,10 +8,11 @@ use tokio::sync::watch;
 use super::event::{Event, EventId};
 use super::frame::Frame;
 use super::published::Published;
+use super::queries::Queries;
 use super::steps::Steps;
 use super::whole::Latest;
 use super::windows::{Seen, Windows};
-use crate::domain::{Board, Change, Filter, Lock, LockId, Sight, Snapshot, Timestamp, View};
+use crate::domain::{Board, Change, Lock, LockId, Sight, Snapshot, Timestamp, View};
 
 /// How many changes are kept for viewers that lag or reconnect. One that missed more gets a snapshot.
 pub const KEPT_CHANGES: usize = 8_192;
@@ -33,6 +34,7 @@ pub struct Stream {
     windows: Windows,
     steps: Steps,
     whole: Latest,
+    pub(super) queries: Queries,
     latest: watch::Sender<u64>,
 }
 
@@ -67,6 +69,7 @@ impl Stream {
             windows: Windows::default(),
             steps: Steps::default(),
             whole: Latest::default(),
+            queries: Queries::default(),
             latest: watch::Sender::new(0),
         }
     }
@@ -128,38 +131,35 @@ impl Stream {
         self.latest.send_replace(seq);
     }
 
-    /// The whole board, as far as somebody may see it.
-    pub fn snapshot(&self, sight: &Sight, now: Timestamp) -> (EventId, Snapshot) {
+    /// Every lock, and where in the stream of changes that is. They are taken along while the board is held and looked through
+    /// afterwards: a search of the whole board must not keep the observer waiting.
+    pub fn all(&self) -> (EventId, Vec<Arc<Lock>>) {
         let state = self.state();
         let id = EventId {
             epoch: self.epoch,
             seq: state.seq,
         };
-        let everything = View {
-            filter: Filter {
-                sight: sight.clone(),
-                ..Filter::default()
-            },
-            ..View::default()
+        (id, state.board.locks.values().cloned().collect())
+    }
+
+    /// The whole board, as far as somebody may see it.
+    pub fn snapshot(&self, sight: &Sight, now: Timestamp) -> (EventId, Snapshot) {
+        let (id, mut locks, mut groups) = {
+            let state = self.state();
+            let id = EventId {
+                epoch: self.epoch,
+                seq: state.seq,
+            };
+            let locks: Vec<_> = state.board.locks.values().cloned().collect();
+            (id, locks, state.board.groups.clone())
         };
-        let counts = everything.of(&state.board, None, now).counts;
-        let locks: Vec<_> = state
-            .board
-            .locks
-            .values()
-            .filter(|lock| sight.shows(&lock.id.group))
-            .cloned()
-            .collect();
+        locks.retain(|lock| sight.shows(&lock.id.group));
+        groups.retain(|group| sight.shows(&group.name));
+        let counts = View::default().among(locks.iter(), None, now).counts;
         let snapshot = Snapshot {
             id: id.to_string(),
             observed_at: now,
-            groups: state
-                .board
-                .groups
-                .iter()
-                .filter(|group| sight.shows(&group.name))
-                .cloned()
-                .collect(),
+            groups,
             total: u32::try_from(locks.len()).unwrap_or(u32::MAX),
             counts,
             locks,
@@ -174,13 +174,14 @@ impl Stream {
     /// more often than it can be told.
     pub fn window(&self, view: &View, now: Timestamp) -> Arc<Seen> {
         self.windows.of(view, |view| {
-            let state = self.state();
-            let id = EventId {
-                epoch: self.epoch,
-                seq: state.seq,
-            };
-            (id, view.of(&state.board, None, now))
+            let (id, locks) = self.all();
+            (id, view.among(locks.iter(), None, now))
         })
+    }
+
+    /// Whether somebody looked at that part a moment ago, so that looking again costs nothing.
+    pub fn has_window(&self, view: &View) -> bool {
+        self.windows.has(view)
     }
 
     /// What viewers were told lately.

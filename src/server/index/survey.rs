@@ -59,7 +59,9 @@ pub(super) async fn survey(index: Index, group: Arc<Group>, deadline: Instant) -
         group: group.config.name.clone(),
         gone_over: watcher
             .gone_over()
-            .filter(|(_, pass)| pass.keys_matched <= MOST_NAMES as u64)
+            .filter(|(_, pass)| {
+                pass.keys_matched <= MOST_NAMES as u64 && pass.names_passed_over == 0
+            })
             .map(|(node, _)| node.to_owned())
             .collect(),
     }

@@ -80,7 +80,7 @@ impl Watched {
     }
 
     /// The part of the board that it looks at.
-    pub(super) fn view(&self) -> &View {
+    pub fn view(&self) -> &View {
         &self.view
     }
 

@@ -1,7 +1,7 @@
 //! Windows onto the board, looked at once for all who look at the same part of it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -29,42 +29,84 @@ pub struct Seen {
 
 /// What was last seen of each part.
 #[derive(Debug, Default)]
-pub struct Windows(Mutex<VecDeque<(View, Arc<Seen>)>>);
+pub struct Windows(Mutex<VecDeque<(View, Arc<Part>)>>);
+
+/// What was last seen of one part. Held while somebody looks at it: those who look at the same part at the same moment share
+/// what is seen, and those who look at another one do not wait.
+#[derive(Debug, Default)]
+struct Part(Mutex<Option<Arc<Seen>>>);
+
+impl Part {
+    fn seen(&self) -> MutexGuard<'_, Option<Arc<Seen>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody looked at it lately, and nobody does now.
+    fn is_over(&self, now: Instant) -> bool {
+        let seen = self.0.try_lock();
+        let is_old = |seen: &Arc<Seen>| seen.until + BETWEEN_UPDATES <= now;
+        seen.is_ok_and(|seen| seen.as_ref().is_some_and(is_old))
+    }
+}
 
 impl Windows {
     /// As if nobody had looked lately.
     pub fn forget(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.parts().clear();
+    }
+
+    /// Whether what was seen of a part of the board a moment ago still counts.
+    pub fn has(&self, view: &View) -> bool {
+        let parts = self.parts();
+        let part = parts.iter().find(|(known, _)| known == view);
+        part.is_some_and(|(_, part)| {
+            let seen = part.0.try_lock();
+            let is_fresh = |seen: &Arc<Seen>| seen.until > Instant::now();
+            seen.is_ok_and(|seen| seen.as_ref().is_some_and(is_fresh))
+        })
     }
 
     /// What there is to see of a part of the board now, or was a moment ago.
     pub fn of(&self, view: &View, look: impl FnOnce(&View) -> (EventId, Window)) -> Arc<Seen> {
-        // One at a time: those who look at the same part at the same moment share what is seen.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = Instant::now();
-        if let Some((_, seen)) = known.iter().find(|(known, _)| known == view)
-            && seen.until > began
+        let (part, parts) = self.part(view);
+        let mut known = part.seen();
+        if let Some(seen) = known.as_ref()
+            && seen.until > Instant::now()
         {
             return Arc::clone(seen);
         }
-        known.retain(|(known, seen)| known != view && seen.until + BETWEEN_UPDATES > began);
         let before = worked();
         let (id, window) = look(view);
         let took = worked().saturating_sub(before);
-        let parts = u32::try_from(known.len() + 1).unwrap_or(u32::MAX);
         let seen = Arc::new(Seen {
             id,
             window,
             until: Instant::now() + BETWEEN_UPDATES.max(took.saturating_mul(SHARE * parts)),
         });
-        if known.len() == MOST_VIEWS {
-            known.pop_front();
-        }
-        known.push_back((view.clone(), Arc::clone(&seen)));
+        *known = Some(Arc::clone(&seen));
         seen
+    }
+
+    /// What is known of one part, and how many parts somebody looks at.
+    fn part(&self, view: &View) -> (Arc<Part>, u32) {
+        let (mut parts, now) = (self.parts(), Instant::now());
+        let known = parts.iter().find(|(known, _)| known == view);
+        let part = known.map(|(_, part)| Arc::clone(part));
+        parts.retain(|(known, part)| known == view || !part.is_over(now));
+        let part = part.unwrap_or_else(|| {
+            if parts.len() == MOST_VIEWS {
+                parts.pop_front();
+            }
+            let part = Arc::new(Part::default());
+            parts.push_back((view.clone(), Arc::clone(&part)));
+            part
+        });
+        let many = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        (part, many)
+    }
+
+    fn parts(&self) -> MutexGuard<'_, VecDeque<(View, Arc<Part>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -132,6 +132,8 @@ pub enum Scanned {
         keys_seen: u64,
         /// Names that matched.
         keys_matched: u64,
+        /// Those among them that were passed over because of their bytes.
+        names_passed_over: u64,
         /// When it began.
         started_at: Timestamp,
         /// How long it took.

@@ -29,6 +29,32 @@ const AFTER_A_REFUSAL: Duration = Duration::from_secs(5);
 /// No more names than this are handed on per pass; the rest is only counted.
 pub const MOST_NAMES: usize = 200_000;
 
+/// Nor are more bytes of names handed on per pass than this, and of long ones than this: whoever writes to a node chooses its names.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MOST_BYTES_OF_LONG: usize = 4 * 1024 * 1024;
+/// A name with more bytes than any library writes.
+const LONG: usize = 256;
+/// A call whose names have more bytes than this asks for too many.
+const LARGE_PAGE: usize = 256 * 1024;
+
+/// How many names a call may ask for, by how large they were.
+struct PageSize(u32);
+
+impl PageSize {
+    /// Names of any size may be there: it begins with one and soon asks for as many as the pace lets it.
+    const FIRST: Self = Self(1);
+
+    /// Takes note of how many bytes a page had.
+    fn note(&mut self, bytes: usize) {
+        if bytes <= LARGE_PAGE {
+            self.0 = self.0.saturating_mul(2);
+            return;
+        }
+        let fitting = u64::from(self.0) * LARGE_PAGE as u64 / bytes as u64;
+        self.0 = u32::try_from(fitting).unwrap_or(1).max(1);
+    }
+}
+
 /// Which names a scan looks for.
 pub struct Wanted {
     /// The group that the node belongs to.
@@ -44,7 +70,7 @@ pub struct Wanted {
 /// Scans the node for ever, until nobody listens any more.
 pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
     let mut gaps = node.feed().gaps();
-    let mut pace = Pace::new(wanted.share);
+    let (mut pace, mut size) = (Pace::new(wanted.share), PageSize::FIRST);
     let exact = wanted.patterns.exact_names();
     loop {
         node.until_up().await;
@@ -55,7 +81,7 @@ pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
         let gone_over = match &exact {
             // Names that are known need no search.
             Some(names) => pass.hand_on(names.clone()).await,
-            None => pass.traced(wanted, &mut pace).await,
+            None => pass.traced(wanted, &mut pace, &mut size).await,
         };
         let pause = match gone_over {
             Ok(()) if found.send(pass.end()).await.is_ok() => {
@@ -86,6 +112,11 @@ struct Pass<'a> {
     /// `SCAN` may show a name twice.
     names: HashSet<LockKey>,
     beyond: u64,
+    /// Names that were not handed on because of their bytes.
+    passed_over: u64,
+    /// The bytes of those that were, and of the long ones among them.
+    bytes: usize,
+    bytes_of_long: usize,
     keys_seen: Option<u64>,
     started_at: crate::domain::Timestamp,
     started: Instant,
@@ -106,6 +137,9 @@ impl<'a> Pass<'a> {
             found,
             names: HashSet::new(),
             beyond: 0,
+            passed_over: 0,
+            bytes: 0,
+            bytes_of_long: 0,
             keys_seen: None,
             started_at: node.clock().now(),
             started: Instant::now(),
@@ -124,6 +158,7 @@ impl<'a> Pass<'a> {
             // Where the number may not be asked, at least those that matched are there.
             keys_seen: self.keys_seen.unwrap_or(keys_matched),
             keys_matched,
+            names_passed_over: self.passed_over,
             started_at: self.started_at,
             took: self.started.elapsed(),
             per_call: self.in_calls / self.calls.max(1),
@@ -131,9 +166,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Goes over the node, and notes down what came of it.
-    async fn traced(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
+    async fn traced(
+        &mut self,
+        wanted: &Wanted,
+        pace: &mut Pace,
+        size: &mut PageSize,
+    ) -> Result<(), Stopped> {
         let mut trace = Act::scan(&wanted.group, self.node.name());
-        let gone_over = trace.around(self.over(wanted, pace)).await;
+        let gone_over = trace.around(self.over(wanted, pace, size)).await;
         trace.counted("lockkeeper.scan.calls", self.calls.into());
         trace.counted("lockkeeper.scan.keys", self.keys_seen.unwrap_or_default());
         trace.counted("lockkeeper.scan.matched", self.matched());
@@ -147,18 +187,25 @@ impl<'a> Pass<'a> {
 
     fn matched(&self) -> u64 {
         let names = u64::try_from(self.names.len()).unwrap_or(u64::MAX);
-        names.saturating_add(self.beyond)
+        names
+            .saturating_add(self.beyond)
+            .saturating_add(self.passed_over)
     }
 
-    async fn over(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
-        let size = self
+    async fn over(
+        &mut self,
+        wanted: &Wanted,
+        pace: &mut Pace,
+        size: &mut PageSize,
+    ) -> Result<(), Stopped> {
+        let counting = self
             .node
             .read(self.node.command_timeout(), |mut line| async move {
                 redis::cmd("DBSIZE")
                     .query_async::<u64>(&mut line.connection)
                     .await
             });
-        match size.await {
+        match counting.await {
             Ok(keys) => self.keys_seen = Some(keys),
             Err(Missed::Refused { .. }) => {}
             Err(missed) => return Err(Stopped::Missed(missed)),
@@ -169,7 +216,7 @@ impl<'a> Pass<'a> {
         let worked_before = pace.worked();
         loop {
             let mut names;
-            (cursor, names) = self.page(pattern, cursor, pace).await?;
+            (cursor, names) = self.page(pattern, cursor, pace, size).await?;
             self.tell_budget(pace, pace.worked() - worked_before);
             if pattern.is_none() {
                 names.retain(|name| wanted.patterns.any_matches(name));
@@ -202,9 +249,11 @@ impl<'a> Pass<'a> {
         pattern: Option<&str>,
         cursor: u64,
         pace: &mut Pace,
+        size: &mut PageSize,
     ) -> Result<(u64, Vec<Vec<u8>>), Stopped> {
         let began = Instant::now();
-        let count = pace.count();
+        size.0 = size.0.min(pace.count());
+        let count = size.0;
         let call = self
             .node
             .read(self.node.command_timeout(), |mut line| async move {
@@ -215,7 +264,8 @@ impl<'a> Pass<'a> {
                 }
                 scan.query_async(&mut line.connection).await
             });
-        let page = call.await.map_err(Stopped::Missed)?;
+        let page: (u64, Vec<Vec<u8>>) = call.await.map_err(Stopped::Missed)?;
+        size.note(page.1.iter().map(Vec::len).sum());
         let took = began.elapsed();
         self.calls = self.calls.saturating_add(1);
         self.in_calls += took;
@@ -226,14 +276,35 @@ impl<'a> Pass<'a> {
         Ok(page)
     }
 
+    /// Whether one more name of so many bytes is handed on; then it is counted.
+    fn take_room_for(&mut self, bytes: usize) -> bool {
+        let long = if bytes > LONG { bytes } else { 0 };
+        let is_room =
+            self.bytes + bytes <= MOST_BYTES && self.bytes_of_long + long <= MOST_BYTES_OF_LONG;
+        if is_room {
+            self.bytes += bytes;
+            self.bytes_of_long += long;
+        }
+        is_room
+    }
+
     async fn hand_on(&mut self, names: Vec<Vec<u8>>) -> Result<(), Stopped> {
         let mut new = Vec::new();
-        for key in names.into_iter().map(LockKey::new) {
+        for name in names {
+            if name.len() > LockKey::MAX_BYTES {
+                self.passed_over += 1;
+                continue;
+            }
+            let key = LockKey::new(name);
             if self.names.contains(&key) || key.as_bytes().starts_with(FENCES) {
                 continue;
             }
             if self.names.len() >= MOST_NAMES {
                 self.beyond += 1;
+                continue;
+            }
+            if !self.take_room_for(key.as_bytes().len()) {
+                self.passed_over += 1;
                 continue;
             }
             self.names.insert(key.clone());
@@ -246,5 +317,25 @@ impl<'a> Pass<'a> {
             .send(Scanned::Names(new))
             .await
             .map_err(|_| Stopped::NobodyListens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_large_names_makes_the_next_ones_small_and_small_names_make_them_large_again() {
+        let mut size = PageSize::FIRST;
+        for expected in [2, 4, 8, 16] {
+            size.note(100);
+            assert_eq!(size.0, expected);
+        }
+        size.note(4 * LARGE_PAGE);
+        assert_eq!(size.0, 4);
+        size.note(1024 * LARGE_PAGE);
+        assert_eq!(size.0, 1);
+        size.note(0);
+        assert_eq!(size.0, 2);
     }
 }

@@ -106,7 +106,15 @@ impl Operations {
             quorum: group.quorum(),
             nodes: examined.collect(),
             leases,
+            names_passed_over: self.names_passed_over(&group.config.name),
             now,
+        })
+    }
+
+    fn names_passed_over(&self, group: &str) -> u64 {
+        self.index().stream().read(|board| {
+            let view = board.groups.iter().find(|view| view.name == group);
+            view.map_or(0, |view| view.coverage.names_passed_over)
         })
     }
 

@@ -116,10 +116,13 @@ impl Operations {
     }
 
     /// The holds of a list that they may pick to be released in one go: the first ones, in its order.
-    pub fn pick(&self, actor: &Actor, mut view: View) -> Vec<Picked> {
+    pub async fn pick(&self, actor: &Actor, mut view: View) -> Result<Vec<Picked>, Fault> {
         view.filter.sight = actor.rights().sight();
-        let (stream, now) = (self.index().stream(), self.index().now());
-        let locks = stream.read(|board| view.of(board, None, now)).locks;
+        let looking = self.index().query(move |stream, now| {
+            let (_, locks) = stream.all();
+            view.among(locks.iter(), None, now).locks
+        });
+        let locks = looking.await?;
         let groups = self.all_groups();
         let may = |lock: &Lock| {
             let group = groups
@@ -132,7 +135,7 @@ impl Operations {
         };
         let picked = locks.iter().filter(|lock| may(lock));
         let picked = picked.filter_map(|lock| lock.hold_to_pick());
-        picked.take(MOST_AT_ONCE).collect()
+        Ok(picked.take(MOST_AT_ONCE).collect())
     }
 
     /// Says of each of these locks what would come of releasing it; in their order. Nothing is touched, and nothing written down.

@@ -49,7 +49,7 @@ pub struct Listing {
 
 impl Operations {
     /// Lists what is on the board: the last known locks where nodes cannot be asked.
-    pub fn list(&self, actor: &Actor, query: &ListQuery) -> Result<Listing, Fault> {
+    pub async fn list(&self, actor: &Actor, query: &ListQuery) -> Result<Listing, Fault> {
         if let Some(group) = &query.filter.group {
             self.group_to_see(actor, group)?;
         }
@@ -65,9 +65,11 @@ impl Operations {
             from: 0,
             limit: query.limit,
         };
-        let stream = self.index().stream();
-        let now = self.index().now();
-        let page = stream.read(|board| view.of(board, after.as_ref(), now));
+        let looking = self.index().query(move |stream, now| {
+            let (_, locks) = stream.all();
+            (view.among(locks.iter(), after.as_ref(), now), now)
+        });
+        let (page, now) = looking.await?;
         let next_cursor = page
             .locks
             .last()

@@ -74,8 +74,8 @@ pub struct Operations {
 /// Who waits, by group: from the first one that does.
 type AllQueues = Arc<Mutex<BTreeMap<String, Arc<Queues>>>>;
 
-/// The longest name that is accepted from outside: far above what any library writes, far below what harms.
-pub const LONGEST_KEY: usize = 16 * 1024;
+/// The longest name that is accepted from outside.
+pub const LONGEST_KEY: usize = LockKey::MAX_BYTES;
 
 impl Operations {
     /// The verbs over these groups; who does what is written to this audit.
@@ -169,8 +169,9 @@ impl Operations {
     }
 
     /// A part of the board and these locks besides, for a page that starts watching.
-    pub fn board(&self, actor: &Actor, mut view: View, also: Vec<LockId>) -> Snapshot {
+    pub async fn board(&self, actor: &Actor, mut view: View, also: Vec<LockId>) -> Snapshot {
         view.filter.sight = actor.rights().sight();
+        self.index.prepare_window(&view).await;
         let mut watched = Watched::new(view, also);
         watched.snapshot(self.index.stream(), self.index.now()).0
     }

@@ -60,8 +60,12 @@ impl Gone {
 }
 
 impl From<Gone> for Fault {
-    fn from(Gone(detail): Gone) -> Self {
-        Self::StateUnavailable { detail }
+    /// Where it is and what it said stands in the log: that is not for everybody who calls.
+    fn from(_: Gone) -> Self {
+        Self::StateUnavailable {
+            detail: "what the consoles share, the Redis of [state], cannot be used; the server's log says why"
+                .to_owned(),
+        }
     }
 }
 

@@ -50,17 +50,18 @@ async fn a_thousand_wrong_passwords_are_mostly_not_even_looked_at() {
             .iter()
             .all(|answer| !answer.headers.contains_key("set-cookie"))
     );
-    // The right one is not looked at either, before the time has come, nor from elsewhere.
-    let answer = try_to_sign_in(&person, "alice", PASSWORD).await;
+    // The right one is not looked at either, before the time has come; from elsewhere it is.
+    let answer = try_to_sign_in(&attacker, "alice", PASSWORD).await;
     assert_eq!(
         location(&answer),
         "/sign-in?next=%2Fnodes&why=later&seconds=1"
     );
+    sign_in(&person, "alice").await;
     // Others are not bothered.
     assert_eq!(get_with(&person, "/api/v1/groups", &bob).await.status, 200);
     sign_in(&person, "bob").await;
     clock.advance(Duration::from_secs(1));
-    sign_in(&person, "alice").await;
+    sign_in(&attacker, "alice").await;
 }
 
 #[tokio::test]
@@ -131,7 +132,7 @@ async fn what_is_smuggled_into_the_form_goes_nowhere() {
         let form = format!("name=alice&password={password}&next={next}");
         let answer = person.send("POST", "/sign-in", &FORM, form).await;
         assert_eq!(location(&answer), to, "{next}");
-        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 1);
+        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2);
     }
     let script = "%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     for query in [
@@ -158,7 +159,7 @@ async fn what_is_smuggled_into_the_form_goes_nowhere() {
         );
         assert!(!answer.headers.contains_key("set-cookie"));
     }
-    let long = "a".repeat(100_000);
+    let long = "a".repeat(7_000);
     for (name, password) in [("alice", long.as_str()), (long.as_str(), PASSWORD)] {
         let answer = try_to_sign_in(&person, name, password).await;
         assert!(location(&answer).ends_with("why=wrong"));

@@ -3,7 +3,7 @@
 mod bad_credentials;
 mod counted;
 mod cross_site;
-mod matrix;
+pub mod matrix;
 mod names;
 mod proxies;
 mod rebinding;

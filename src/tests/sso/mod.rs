@@ -1,5 +1,6 @@
 //! People who sign in with an OpenID Connect provider: a real one, and a browser that goes from the console to it and back.
 
+mod bounds;
 mod config;
 mod consoles;
 mod emails;

@@ -62,6 +62,7 @@ pub mod settings;
 pub mod table_bar;
 pub mod theme_switch;
 pub mod times;
+pub mod unlisted_proxies;
 pub mod verdict_badge;
 pub mod verdict_diagram;
 pub mod verdict_sentence;

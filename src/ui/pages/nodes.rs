@@ -17,6 +17,7 @@ use crate::ui::components::findings::Findings;
 use crate::ui::components::loaded::{Answered, Loading, OnBoard};
 use crate::ui::components::node_card::NodeCard;
 use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
+use crate::ui::components::unlisted_proxies::UnlistedProxies;
 use crate::ui::kit::{Badge, Empty, Link, Tone};
 use crate::ui::live::{Live, again};
 use crate::ui::nodes_query::NodesQuery;
@@ -58,6 +59,7 @@ pub fn NodesPage() -> impl IntoView {
     view! {
         <Title text=format!("{} · Lockkeeper", words::title()) />
         <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
+        <UnlistedProxies />
         <OnBoard>
             <div class="mb-5 flex">
                 <FindBox

@@ -2,7 +2,7 @@
 
 use super::{Language, language, verdicts};
 use crate::domain::listing::Sort;
-use crate::domain::search::{SearchError, Wrong};
+use crate::domain::search::{Search, SearchError, Wrong};
 use crate::domain::{Flag, Renewals, Source};
 use crate::ui::format;
 use crate::ui::query::Only;
@@ -206,6 +206,11 @@ pub fn wrong(error: &SearchError) -> String {
             field.example()
         ),
         Wrong::NotClosed => format!("第 {place} 个字符处的引号没有闭合"),
+        Wrong::TooLong => format!("搜索内容超过 {} 字节，请缩短", Search::MAX_BYTES),
+        Wrong::TooManyTerms => format!(
+            "第 {place} 个字符处：“{part}” 超出上限；一次搜索最多 {} 个条件",
+            Search::MAX_TERMS
+        ),
     }
 }
 

@@ -21,6 +21,8 @@ words! {
     read_only_why: "acts are refused by the configuration", "配置不允许任何操作";
     patterns: "Patterns: ", "匹配模式：";
     nodes_over(seen: String, over: String, matched: String): "{seen}, over {over}, {matched} matched", "{seen}，覆盖 {over}，匹配 {matched} 个";
+    unlisted_proxies: "Requests came through a proxy that is not listed", "有请求经过未列出的代理";
+    unlisted_proxies_advice: "They carry X-Forwarded-For or Forwarded, and the address is not in `trusted_from`: everybody behind it counts as one client, for limits and for failed sign-ins. If it is your reverse proxy, add it to `trusted_from`.", "这些请求带有 X-Forwarded-For 或 Forwarded，但该地址不在 `trusted_from` 中：其后的所有人在限流和登录失败计数上都算作同一个客户端。如果它是您的反向代理，请将其加入 `trusted_from`。";
     asked_at(at: String): "Asked at {at}.", "询问于 {at}。";
     replica_here: "This server is a replica: it follows a primary and cannot vote. Name the primary in the configuration.", "这台服务器是副本：它跟随主节点，没有投票权。请在配置里写主节点。";
     no_permission: "No permission for ", "没有权限：";

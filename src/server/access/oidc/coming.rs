@@ -13,6 +13,7 @@ use crate::server::access::Access;
 use crate::server::access::cookie::{self, Which};
 use crate::server::access::entering::asked;
 use crate::server::access::secret::{SecretDigest, mint};
+use crate::server::access::throttle::Trier;
 use crate::server::audit::End;
 use crate::server::config::oidc::{GrantConfig, OidcConfig};
 
@@ -80,9 +81,17 @@ impl Access {
     }
 
     /// Sends somebody to the provider who wants to go to `next`.
-    pub async fn send_to_provider(&self, next: &str, headers: &HeaderMap) -> Result<Sent, Refusal> {
+    pub async fn send_to_provider(
+        &self,
+        next: &str,
+        headers: &HeaderMap,
+        address: Option<IpAddr>,
+    ) -> Result<Sent, Refusal> {
         let known = self.known();
         let oidc = known.oidc.as_ref().ok_or(Refusal::NotOffered)?;
+        self.attempts
+            .begin_elsewhere(address, self.clock.now())
+            .await?;
         let is_https = self.is_https(headers);
         // The same one for all tabs of a browser, so that none spoils another's sign-in.
         let before = cookie::read(Which::SignIn, headers, is_https);
@@ -97,7 +106,7 @@ impl Access {
             next: next.to_owned(),
         };
         self.pendings
-            .keep(&state, pending, self.clock.now())
+            .keep(&state, pending, address, self.clock.now())
             .await?;
         Ok(Sent {
             to: begun.url,
@@ -115,8 +124,13 @@ impl Access {
         let mut next = String::new();
         let ended = self.let_in(told, headers, address, &mut next).await;
         self.comers.came_back(&ended);
-        if let Err(refusal) = &ended {
-            self.note_refusal(refusal, address);
+        match &ended {
+            Ok(_) => {}
+            // It was not even looked at: as often as somebody likes, so nothing is written for it.
+            Err(Refusal::NotNow(Fault::TooMany { .. })) => {
+                tracing::debug!(?address, "a sign-in came too soon");
+            }
+            Err(refusal) => self.note_refusal(refusal, address),
         }
         let is_https = self.is_https(headers);
         Back {
@@ -138,7 +152,12 @@ impl Access {
         // Nobody's account is known yet: what is in vain counts against the address alone.
         let account = format!("provider {}", SecretDigest::of(&told.state).digits());
         let now = self.clock.now();
-        let attempt = self.attempts.begin(&account, address, now).await?;
+        let trier = Trier {
+            account: &account,
+            address,
+            known_browser: None,
+        };
+        let attempt = self.attempts.begin(trier, now).await?;
         let judged = self.judge(oidc, told, headers, next).await;
         if judged
             .as_ref()
@@ -146,6 +165,7 @@ impl Access {
             .is_none_or(|why| !why.may_be_a_guess())
         {
             attempt.succeeded().await?;
+            self.attempts.ended_elsewhere(address).await?;
         }
         let (person, name, grant) = judged?;
         if known.people.has(&name) {

@@ -2,20 +2,28 @@
 //! out once.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::net::IpAddr;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use redis::Script;
 use serde::{Deserialize, Serialize};
 
 use super::sealed::Seal;
 use crate::domain::{Fault, Timestamp};
 use crate::server::access::secret::SecretDigest;
-use crate::server::shared::Shared;
+use crate::server::access::throttle::network;
+use crate::server::shared::{OurScript, Shared};
 
 /// So long somebody may take at the provider.
 pub const LASTS: Duration = Duration::from_mins(10);
-/// So many are kept by one console; the one that began first makes room.
-const MOST: usize = 10_000;
+/// So many are kept of one network, and so many in all: nobody is known who begins one. Of the network that has most, the one that
+/// began first makes room.
+const MOST_OF_NETWORK: usize = 20;
+const MOST: usize = 2_000;
+
+static KEEP: OurScript =
+    LazyLock::new(|| Script::new(include_str!("../../shared/scripts/sign_in_keep.lua")));
 
 /// What is kept of a sign-in from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +41,7 @@ pub struct Pending {
 /// Sign-ins that have not ended.
 pub enum Pendings {
     /// Known to this console alone.
-    Here(Mutex<HashMap<SecretDigest, (Pending, Timestamp)>>),
+    Here(Mutex<Kept>),
     /// Known to all.
     There(Shared),
 }
@@ -47,12 +55,24 @@ impl Pendings {
         }
     }
 
-    /// Keeps one under its `state`.
-    pub async fn keep(&self, state: &str, pending: Pending, now: Timestamp) -> Result<(), Fault> {
+    /// Keeps one under its `state`, which began at this address.
+    pub async fn keep(
+        &self,
+        state: &str,
+        pending: Pending,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
         let name = SecretDigest::of(state);
+        let network = address.map(network);
         let shared = match self {
             Self::Here(kept) => {
-                keep(&mut locked(kept), name, pending, now);
+                let began = Began {
+                    pending,
+                    network,
+                    at: now,
+                };
+                keep(&mut locked(kept), name, began);
                 return Ok(());
             }
             Self::There(shared) => shared,
@@ -62,10 +82,29 @@ impl Pendings {
         let sealed = sealed.ok_or_else(|| Fault::Internal {
             detail: "a sign-in cannot be sealed".to_owned(),
         })?;
-        let mut set = redis::cmd("SET");
-        set.arg(shared.key("sign-in", &name.digits())).arg(sealed);
-        set.arg("PX").arg(LASTS.as_millis().to_string());
-        let () = shared.command(&set).await?;
+        let name = name.digits();
+        let network = network.map_or_else(String::new, |network| format!("{network:x}"));
+        let keys = [
+            shared.key("sign-in", &name),
+            shared.key("sign-ins-of", &network),
+            shared.key("sign-ins", ""),
+        ];
+        let prefix = shared.key("sign-in", "");
+        let (lasts, of_network, in_all) = (
+            LASTS.as_millis().to_string(),
+            MOST_OF_NETWORK.to_string(),
+            MOST.to_string(),
+        );
+        let arguments = [
+            sealed.as_slice(),
+            name.as_bytes(),
+            lasts.as_bytes(),
+            of_network.as_bytes(),
+            in_all.as_bytes(),
+            prefix.as_bytes(),
+        ];
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let () = shared.run(&KEEP, &keys, &arguments).await?;
         Ok(())
     }
 
@@ -75,8 +114,8 @@ impl Pendings {
         let shared = match self {
             Self::Here(kept) => {
                 let taken = locked(kept).remove(&name);
-                let fresh = taken.filter(|(_, began)| is_fresh(*began, now));
-                return Ok(fresh.map(|(pending, _)| pending));
+                let fresh = taken.filter(|began| is_fresh(began.at, now));
+                return Ok(fresh.map(|began| began.pending));
             }
             Self::There(shared) => shared,
         };
@@ -88,24 +127,46 @@ impl Pendings {
     }
 }
 
-type Kept = HashMap<SecretDigest, (Pending, Timestamp)>;
+/// By the digest of their `state`.
+type Kept = HashMap<SecretDigest, Began>;
+
+/// A sign-in that began.
+pub struct Began {
+    pending: Pending,
+    network: Option<u128>,
+    at: Timestamp,
+}
 
 fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     // Only ever changed by whole sign-ins.
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn keep(kept: &mut Kept, name: SecretDigest, pending: Pending, now: Timestamp) {
+fn keep(kept: &mut Kept, name: SecretDigest, began: Began) {
     if kept.len() >= MOST {
-        kept.retain(|_, (_, began)| is_fresh(*began, now));
+        kept.retain(|_, other| is_fresh(other.at, began.at));
     }
-    if kept.len() >= MOST {
-        let oldest = kept.iter().min_by_key(|(_, (_, began))| *began);
-        if let Some(oldest) = oldest.map(|(name, _)| *name) {
-            kept.remove(&oldest);
+    let of_network = kept.values().filter(|other| other.network == began.network);
+    if of_network.count() >= MOST_OF_NETWORK {
+        forget_oldest(kept, began.network);
+    } else if kept.len() >= MOST {
+        let mut counts: HashMap<Option<u128>, usize> = HashMap::new();
+        for other in kept.values() {
+            *counts.entry(other.network).or_default() += 1;
+        }
+        if let Some((network, _)) = counts.into_iter().max_by_key(|(_, many)| *many) {
+            forget_oldest(kept, network);
         }
     }
-    kept.insert(name, (pending, now));
+    kept.insert(name, began);
+}
+
+fn forget_oldest(kept: &mut Kept, network: Option<u128>) {
+    let of_network = kept.iter().filter(|(_, began)| began.network == network);
+    let oldest = of_network.min_by_key(|(_, began)| began.at);
+    if let Some(oldest) = oldest.map(|(name, _)| *name) {
+        kept.remove(&oldest);
+    }
 }
 
 /// A clock that went back makes it unknown how old something is.
@@ -136,7 +197,10 @@ mod tests {
             (LASTS - Duration::from_secs(1), true),
             (LASTS, false),
         ] {
-            pendings.keep("s", pending("/a"), BEGIN).await.unwrap();
+            pendings
+                .keep("s", pending("/a"), None, BEGIN)
+                .await
+                .unwrap();
             let now = BEGIN.plus(after);
             let taken = pendings.take("s", now).await.unwrap();
             assert_eq!(taken, is_there.then(|| pending("/a")), "{after:?}");
@@ -146,17 +210,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_beginnings_take_bounded_room_and_the_oldest_goes_first() {
+    async fn one_network_has_room_for_some_and_pushes_out_its_own_alone() {
         let pendings = Pendings::new(None);
-        for n in 0..=MOST {
-            let now = BEGIN.plus(Duration::from_millis(u64::try_from(n).unwrap()));
+        let keep = async |name: String, network: u32, nth: u64| {
+            let address = Some(IpAddr::V4(network.into()));
+            let now = BEGIN.plus(Duration::from_millis(nth));
             pendings
-                .keep(&n.to_string(), pending("/"), now)
+                .keep(&name, pending("/"), address, now)
                 .await
                 .unwrap();
+        };
+        keep("other".to_owned(), 0, 0).await;
+        for n in 0..=MOST_OF_NETWORK as u64 {
+            keep(format!("1 {n}"), 1, n).await;
         }
         let now = BEGIN.plus(Duration::from_secs(20));
-        assert_eq!(pendings.take("0", now).await.unwrap(), None);
-        assert!(pendings.take("1", now).await.unwrap().is_some());
+        let is_there = async |name: &str| pendings.take(name, now).await.unwrap().is_some();
+        assert!(!is_there("1 0").await);
+        assert!(is_there("1 1").await && is_there("other").await);
+    }
+
+    #[tokio::test]
+    async fn many_beginnings_take_bounded_room_and_whoever_has_most_makes_it() {
+        let pendings = Pendings::new(None);
+        let keep = async |name: String, network: usize| {
+            let address = Some(IpAddr::V4(u32::try_from(network).unwrap().into()));
+            pendings
+                .keep(&name, pending("/"), address, BEGIN)
+                .await
+                .unwrap();
+        };
+        keep("mine".to_owned(), 0).await;
+        for n in 0..2 * MOST {
+            keep(n.to_string(), 1 + n / 10).await;
+        }
+        let Pendings::Here(kept) = &pendings else {
+            panic!("it is not shared")
+        };
+        assert_eq!(locked(kept).len(), MOST);
+        assert!(pendings.take("mine", BEGIN).await.unwrap().is_some());
     }
 }

@@ -212,7 +212,7 @@ pub async fn events(
         state,
     };
     // Now, and not once a timer says so: a snapshot comes first of all.
-    viewer.listen();
+    viewer.listen().await;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store, no-transform"),
@@ -288,7 +288,7 @@ impl Viewer {
             tokio::select! {
                 biased;
                 () = self.state.stop.cancelled() => return None,
-                () = sleep_until(self.rested), if self.has_news => self.listen(),
+                () = sleep_until(self.rested), if self.has_news => self.listen().await,
                 changed = self.latest.changed(), if !self.has_news => {
                     changed.ok()?;
                     self.has_news = true;
@@ -314,8 +314,11 @@ impl Viewer {
     }
 
     /// Takes what is new.
-    fn listen(&mut self) {
+    async fn listen(&mut self) {
         let index = self.state.operations.index();
+        if let Watches::Part(watched) = &self.watches {
+            index.prepare_window(watched.view()).await;
+        }
         let latest = *self.latest.borrow_and_update();
         match &mut self.watches {
             Watches::Everything { sight, place } => {

@@ -11,6 +11,7 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
+use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::{Inspected, ListQuery, Listing};
 use crate::server::state::AppState;
@@ -29,7 +30,7 @@ pub struct ListParams {
     /// A search: words that a name, owner label or fingerprint contains, and terms such as `group:orders`, `verdict:held,split`,
     /// `flag:at-risk`, `format:redisson`, `owner:web-3`, `key:lock:invoice:*`, `prefix:lock:invoice:`, `host:web-3`, `node:c`,
     /// `held>10m`, `lease<5s`, `lease:none`, `is:attention`, `confidence:possible`. All of them must hold; `-` before one turns it round; `"…"` is taken as it is; a word
-    /// with `*` or `?` is a pattern of the whole name. The other parameters narrow the list further.
+    /// with `*` or `?` is a pattern of the whole name. At most 1024 bytes and 32 terms. The other parameters narrow the list further.
     pub(super) q: Option<String>,
     /// Only this verdict: `held`, `partial`, `split`, `unknown`.
     pub(super) verdict: Option<String>,
@@ -180,9 +181,12 @@ pub(super) fn one_of<T, const N: usize>(
 pub async fn locks(
     State(state): State<AppState>,
     actor: Actor,
+    client: Client,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Listing>, ApiError> {
-    Ok(Json(state.operations.list(&actor, &params.read()?)?))
+    let query = params.read()?;
+    let _while_it_is_looked_through = state.limits.query(client)?;
+    Ok(Json(state.operations.list(&actor, &query).await?))
 }
 
 /// One lock, asked for on the nodes right now, and who held it before.

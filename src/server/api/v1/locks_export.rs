@@ -14,6 +14,7 @@ use super::refusals::Refusals;
 use crate::domain::Lock;
 use crate::server::access::Actor;
 use crate::server::api::extract::Params;
+use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::operations::ListQuery;
 use crate::server::state::AppState;
@@ -32,6 +33,7 @@ const AT_ONCE: usize = 500;
 pub async fn export(
     State(state): State<AppState>,
     actor: Actor,
+    client: Client,
     Params(params): Params<ListParams>,
 ) -> Result<Response, ApiError> {
     let words = ["json", "csv"];
@@ -43,7 +45,8 @@ pub async fn export(
         cursor: None,
         ..params.read()?
     };
-    let listing = state.operations.list(&actor, &query)?;
+    let _while_it_is_looked_through = state.limits.query(client)?;
+    let listing = state.operations.list(&actor, &query).await?;
     let now = listing.observed_at;
     let (kind, disposition) = match is_sheet {
         true => (

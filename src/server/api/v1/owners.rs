@@ -9,6 +9,7 @@ use super::refusals::Refusals;
 use crate::domain::{Owners, OwnersAsked, OwnersBy};
 use crate::server::access::Actor;
 use crate::server::api::extract::Params;
+use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::state::AppState;
 
@@ -34,14 +35,17 @@ pub struct OwnersParams {
 pub async fn owners(
     State(state): State<AppState>,
     actor: Actor,
+    client: Client,
     Params(params): Params<OwnersParams>,
 ) -> Result<Json<Owners>, ApiError> {
     let asked = OwnersAsked {
         by: params.by,
         ..OwnersAsked::default()
     };
+    let _while_it_is_added_up = state.limits.query(client)?;
     let owners = state
         .operations
-        .owners(&actor, params.group.as_deref(), &asked)?;
+        .owners(&actor, params.group.as_deref(), asked)
+        .await?;
     Ok(Json(owners))
 }

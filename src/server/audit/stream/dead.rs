@@ -73,7 +73,11 @@ impl Ledger {
                 &end,
                 self.clock.now(),
             );
-            self.add(super::Waiting { body, waits: None });
+            self.add(super::Waiting {
+                body,
+                waits: None,
+                is_refusal: false,
+            });
         }
         while !self.is_settled() {
             sleep(Duration::from_millis(20)).await;

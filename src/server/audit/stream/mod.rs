@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::asked::{Asked, End};
 use super::chain::Head;
+use super::refusals::Refusals;
 use super::{line, runs};
 use crate::domain::{Fault, Timestamp};
 use crate::server::clock::Clock;
@@ -27,8 +28,14 @@ pub use verify::verify;
 
 /// How long the beginning of an act may wait to be written.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// So many lines about refused acts wait to be written, at most: clients choose how many there are.
-const MOST_REFUSED: usize = 10_000;
+/// So many lines about what was over at once (somebody signed in) wait to be written, at most.
+const MOST_TOLD: usize = 10_000;
+/// So many bytes about refusals wait to be written, at most: clients choose how many there are.
+const MOST_REFUSED_BYTES: usize = 256 * 1024;
+/// One in so many lines of ours may be about refusals, so that they push out no operation that was done; and so many more, where
+/// the stream has no bound.
+const REFUSED_SHARE: u64 = 8;
+const REFUSED_BESIDE: u64 = 10_000;
 
 /// An audit in a stream.
 pub struct Ledger {
@@ -40,6 +47,7 @@ pub struct Ledger {
     run: String,
     last_act: AtomicU64,
     queue: Mutex<Queue>,
+    refusals: Refusals,
     /// Rung when there is something to write.
     rung: Arc<Notify>,
     is_in_trouble: AtomicBool,
@@ -53,6 +61,19 @@ struct Queue {
     open: HashSet<u64>,
     /// Lines are on their way.
     is_writing: bool,
+    /// How many lines there were about refusals, and how many about everything else.
+    refused: u64,
+    others: u64,
+}
+
+impl Queue {
+    /// Whether there is room for a line about a refusal of so many bytes.
+    fn has_room_for_refusal(&self, bytes: usize, most_lines: Option<u64>) -> bool {
+        let beside = most_lines.map_or(REFUSED_BESIDE, |most| most / REFUSED_SHARE);
+        let refused = self.lines.iter().filter(|line| line.is_refusal);
+        let waiting: usize = refused.map(|line| line.body.len()).sum();
+        waiting + bytes <= MOST_REFUSED_BYTES && self.refused < beside + self.others / REFUSED_SHARE
+    }
 }
 
 /// A line before it is in the chain.
@@ -60,6 +81,8 @@ struct Waiting {
     body: Vec<u8>,
     /// Who waits for it to be written; without anybody, it is written whenever that is possible.
     waits: Option<oneshot::Sender<Result<(), String>>>,
+    /// It tells of a refusal that was not begun.
+    is_refusal: bool,
 }
 
 impl Ledger {
@@ -73,6 +96,7 @@ impl Ledger {
             run: runs::new(),
             last_act: AtomicU64::new(0),
             queue: Mutex::default(),
+            refusals: Refusals::default(),
             rung: Arc::default(),
             is_in_trouble: AtomicBool::new(false),
         });
@@ -98,6 +122,7 @@ impl Ledger {
         let begins = Waiting {
             body: line::begin(&id, asked, at),
             waits: Some(tell),
+            is_refusal: false,
         };
         self.queue().open.insert(act);
         self.add(begins);
@@ -119,14 +144,18 @@ impl Ledger {
     pub fn end(&self, act: u64, id: &str, asked: &Asked<'_>, began_at: Timestamp, end: &End) {
         let body = line::end(id, asked, began_at, end, self.clock.now());
         self.queue().open.remove(&act);
-        self.add(Waiting { body, waits: None });
+        self.add(Waiting {
+            body,
+            waits: None,
+            is_refusal: false,
+        });
     }
 
     /// Writes something that was over as soon as it began, unless too much of that waits already.
     pub fn tell(&self, asked: &Asked<'_>, end: &End) {
-        if self.queue().lines.len() >= MOST_REFUSED {
+        if self.queue().lines.len() >= MOST_TOLD {
             self.trouble(
-                "refused acts are not written down any more until it can be written again",
+                "who signs in or out is not written down any more until it can be written again",
             );
             return;
         }
@@ -134,8 +163,50 @@ impl Ledger {
         self.end(act, &id, asked, self.clock.now(), end);
     }
 
+    /// Writes that something was refused, or counts it.
+    pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
+        let now = self.clock.now();
+        if self.refusals.is_told_apart(asked, fault.code(), now)
+            && !self.has_taken_refusal(asked, &End::fault(fault), now)
+        {
+            self.refusals.count(asked, fault.code(), now);
+        }
+    }
+
+    /// Writes how many refusals there were that were only counted, of those minutes that are over or of all.
+    pub fn write_counted(&self, everything: bool) {
+        for counted in self.refusals.take(everything, self.clock.now()) {
+            if !self.has_taken_refusal(&counted.asked(), &counted.end(), counted.since) {
+                self.refusals.count_again(counted);
+            }
+        }
+    }
+
+    fn has_taken_refusal(&self, asked: &Asked<'_>, end: &End, began_at: Timestamp) -> bool {
+        let (_, id) = self.next_id();
+        let body = line::refused(&id, asked, began_at, end, self.clock.now());
+        let has_room = self
+            .queue()
+            .has_room_for_refusal(body.len(), self.most_lines);
+        if has_room {
+            self.add(Waiting {
+                body,
+                waits: None,
+                is_refusal: true,
+            });
+        }
+        has_room
+    }
+
     fn add(&self, line: Waiting) {
-        self.queue().lines.push_back(line);
+        let mut queue = self.queue();
+        if line.is_refusal {
+            queue.refused += 1;
+        } else {
+            queue.others += 1;
+        }
+        queue.lines.push_back(line);
+        drop(queue);
         self.rung.notify_one();
     }
 

@@ -57,6 +57,10 @@ impl Inbox {
 
     /// A node tells that a key was written so many times; none where something beside it was.
     pub(super) fn tell(&self, place: usize, key: &[u8], writes: u32) {
+        // A scan passes over such a name as well, and counts it.
+        if key.len() > LockKey::MAX_BYTES {
+            return;
+        }
         let mut told = self.told();
         let key = LockKey::new(key);
         if told.keys.len() >= MOST_KEYS && !told.keys.contains_key(&key) {
@@ -133,6 +137,14 @@ mod tests {
         assert_eq!((of_a.on(1), of_a.on(2), of_a.on(3)), (2, 1, 0));
         assert_eq!(told.keys[&LockKey::from("b")].on(1), 0);
         assert!(inbox.take().keys.is_empty());
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_not_kept() {
+        let inbox = Inbox::new(1);
+        inbox.tell(0, &[b'x'; LockKey::MAX_BYTES], 1);
+        inbox.tell(0, &[b'x'; LockKey::MAX_BYTES + 1], 1);
+        assert_eq!(inbox.take().keys.len(), 1);
     }
 
     #[test]

@@ -263,6 +263,11 @@ pub(super) fn sentences(finding: &Finding) -> Option<[String; 3]> {
             "在后台续租的程序，即使本来的工作卡住了也会一直占着锁。",
             "看看这些持有者。让续租与进度挂钩，或限制续租次数；领导者可以一直持有：那就调大 longest_hold。".to_owned(),
         ),
+        "names-passed-over" => (
+            format!("上一轮扫描中有 {} 个键名过长，未予查看。", figure("count")),
+            "使用这些键名的锁不会显示。键名保存在内存中，因此字节数有上限：单个 16384，所有超过 256 字节的合计 4 MiB，全部合计 32 MiB。",
+            "使用较短的键名，把长的部分换成摘要；不是锁的键名用 ignore 排除。".to_owned(),
+        ),
         "leases-too-short" => (
             format!("有短于 {} 的租约在用。", figure("limit")),
             "垃圾回收停顿、磁盘繁忙或丢一个包都比它长：持有者还在工作，锁就给了下一个人。",

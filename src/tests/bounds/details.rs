@@ -1,0 +1,63 @@
+//! What went wrong inside is in the log, with the name of the request; a caller hears the code and what to do.
+
+use serde_json::json;
+
+use super::process;
+use crate::api::lock_path;
+use crate::support::redis_nodes::{RedisNodes, free_port};
+
+#[tokio::test]
+async fn a_failure_tells_a_caller_no_path_and_no_address_and_the_log_has_both() {
+    let nodes = RedisNodes::start(1).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+    let (state, place) = (free_port(), folder.path().to_str().unwrap().to_owned());
+    let more = format!(
+        "[audit]\nfile = {file:?}\n[state]\nurl = \"redis://127.0.0.1:{state}\"\ntimeout = \"200ms\"\n"
+    );
+    let (console, _folder) = process(&nodes, &more).await;
+    let person = console.person.clone();
+    let path = lock_path("orders", b"lock:a", "/acquire");
+    let body = json!({"ttl_ms": 1000}).to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("x-request-id", "night-shift.1"),
+    ];
+    let audit = person.send("POST", &path, &headers, body.clone()).await;
+    assert_eq!(audit.code(), "audit-unavailable");
+    let headers = [
+        ("content-type", "application/json"),
+        ("x-request-id", "night-shift.2"),
+        ("idempotency-key", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
+    ];
+    let shared = person.send("POST", &path, &headers, body).await;
+    assert_eq!(shared.code(), "state-unavailable");
+    let page = json!({
+        "group": "orders", "key": {"key": "lock:a"}, "format": "plain",
+        "ttl_ms": 60_000, "wait_ms": 0, "label": null, "auto_renew": false,
+    });
+    let function = crate::access::matrix::function("acquire");
+    let headers = [
+        ("content-type", "application/json"),
+        ("x-request-id", "night-shift.3"),
+    ];
+    let page = person
+        .send("POST", &function, &headers, page.to_string())
+        .await;
+    let state = state.to_string();
+    for answer in [&audit, &shared, &page] {
+        let told = &answer.text;
+        assert!(!told.contains(&place), "{told}");
+        assert!(!told.contains(&state), "{told}");
+        assert!(!told.contains("No space"), "{told}");
+    }
+    let log = console.stop().await;
+    let has = |what: [&str; 2]| {
+        let mut lines = log.lines();
+        lines.any(|line| what.iter().all(|part| line.contains(part)))
+    };
+    assert!(has(["night-shift.1", &place]), "{log}");
+    assert!(has(["night-shift.3", &place]), "{log}");
+    assert!(has(["the state at", &state]), "{log}");
+}
