@@ -26,6 +26,9 @@ pub enum Fault {
         field: String,
         /// What is wrong with it.
         detail: String,
+        /// (A `ttl_ms` that is too short) the shortest that works.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        min_ttl_ms: Option<u64>,
     },
     /// The lock's name must be typed out: in production, and where a release of that format does harm.
     #[error("{why}: `confirm` must be the lock's name")]

@@ -251,6 +251,7 @@ pub(super) struct FaultShape {
     owner: Option<Owner>,
     lease_ms: Option<u64>,
     retry_after_ms: Option<u64>,
+    min_ttl_ms: Option<u64>,
     reached: Option<u32>,
     asked: Option<u32>,
     quorum: Option<u32>,
@@ -278,6 +279,7 @@ impl TryFrom<FaultShape> for Fault {
             "impossible" => Self::Impossible {
                 field: shape.field.unwrap_or_default(),
                 detail,
+                min_ttl_ms: shape.min_ttl_ms,
             },
             "confirm-required" => Self::ConfirmRequired {
                 key: key(shape.key.unwrap_or_default(), shape.key_encoded.as_deref()),

@@ -160,6 +160,7 @@ fn every_fault_comes_back_as_it_was() {
         Fault::Impossible {
             field: "ttl_ms".into(),
             detail: detail.clone(),
+            min_ttl_ms: Some(366),
         },
         Fault::ConfirmRequired {
             key: id().key,

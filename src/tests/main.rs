@@ -17,6 +17,7 @@ mod databases;
 mod demo;
 mod doctor;
 mod evidence;
+mod far_nodes;
 mod faults;
 mod feed;
 mod feed_accidents;

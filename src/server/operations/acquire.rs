@@ -102,7 +102,7 @@ impl Operations {
     ) -> Result<Wanted, Fault> {
         let group = self.group_to_act_on(actor, Verb::Acquire, id)?;
         check_key(&id.key)?;
-        let ttl = check_ttl(&group, request.ttl_ms)?;
+        let ttl = check_ttl(&group, id, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);
         if wait > LONGEST_WAIT {
             return Err(impossible(

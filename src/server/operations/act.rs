@@ -70,7 +70,7 @@ impl Operations {
         let group = self.group_to_act_on(actor, Verb::Extend, id)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
-        let ttl = check_ttl(&group, ttl_ms)?;
+        let ttl = check_ttl(&group, id, ttl_ms)?;
         Ok((group, token, ttl))
     }
 
@@ -235,16 +235,27 @@ fn no_quorum(group: &Group, nodes: Vec<NodeAct>) -> Fault {
     }
 }
 
-pub(super) fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
+pub(super) fn check_ttl(group: &Group, id: &LockId, ttl_ms: u64) -> Result<Duration, Fault> {
     /// Below this, drift alone (1 % + 2 ms) and one round trip eat the lease up.
     const SHORTEST: Duration = Duration::from_millis(10);
     let ttl = Duration::from_millis(ttl_ms);
     let longest = group.config.locking.longest_lease;
+    let too_short = |shortest: Duration, detail: String| Fault::Impossible {
+        field: "ttl_ms".to_owned(),
+        detail,
+        min_ttl_ms: Some(millis(shortest)),
+    };
     if ttl < SHORTEST {
-        return Err(impossible(
-            "ttl_ms",
-            format!("must be at least {} ms", SHORTEST.as_millis()),
-        ));
+        let detail = format!("must be at least {} ms", SHORTEST.as_millis());
+        return Err(too_short(SHORTEST, detail));
+    }
+    let shortest = group.shortest_ttl(&id.key);
+    if let Some(shortest) = shortest.filter(|shortest| ttl < *shortest) {
+        let detail = format!(
+            "must be at least {} ms: the round trips to the nodes of this group take longer than a shorter lease lasts",
+            shortest.as_millis()
+        );
+        return Err(too_short(shortest, detail));
     }
     if ttl > longest {
         return Err(impossible(
@@ -279,6 +290,7 @@ pub(super) fn impossible(field: &str, detail: String) -> Fault {
     Fault::Impossible {
         field: field.to_owned(),
         detail,
+        min_ttl_ms: None,
     }
 }
 

@@ -296,6 +296,7 @@ fn check_key(key: &LockKey) -> Result<(), Fault> {
         return Err(Fault::Impossible {
             field: "key".into(),
             detail: format!("is longer than {LONGEST_KEY} bytes"),
+            min_ttl_ms: None,
         });
     }
     Ok(())

@@ -31,7 +31,7 @@ pub fn sentence(fault: &Fault) -> String {
 fn chinese(fault: &Fault) -> String {
     match fault {
         Fault::BadRequest { detail } => format!("请求无法读取：{}", told::said(detail)),
-        Fault::Impossible { field, detail } => {
+        Fault::Impossible { field, detail, .. } => {
             format!("{}：{}", field_name(field), told::said(detail))
         }
         Fault::ConfirmRequired { .. } => "请输入这把锁的名称以确认".to_owned(),

@@ -24,7 +24,8 @@ use crate::server::state::AppState;
 pub struct AcquireBody {
     /// The lease in whole milliseconds: so long the lock lasts on the nodes unless it is extended. At least 10, at most the
     /// group's `longest_lease` (an hour unless configured). Choose it well above what the work takes, and far above a round
-    /// trip to the nodes: what the acquire itself took, and the drift, are taken off.
+    /// trip to the nodes: what the acquire itself took, and the drift, are taken off. A lease that three round trips to the
+    /// nearest majority would use up is refused: 422, with the shortest that works as `min_ttl_ms`.
     #[schema(minimum = 10, example = 30_000)]
     ttl_ms: u64,
     /// How long to wait for the lock, in whole milliseconds, at most 300000 (five minutes); 0, null or absent: one try.
@@ -165,7 +166,7 @@ impl ReleasedBody {
             "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"},
             "nodes": [{"node": "a", "outcome": "other-owner", "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"}}]
         })),
-    (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10 or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn acquire(
@@ -205,7 +206,7 @@ pub async fn acquire(
     (status = 200, description = "The lease is as long as asked for, from now on", body = Extended),
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10 or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
@@ -258,6 +259,7 @@ pub async fn force_release(
     let fingerprint = Fingerprint::parse(&body.fingerprint).ok_or_else(|| Fault::Impossible {
         field: "fingerprint".into(),
         detail: "must be 16 hex digits".into(),
+        min_ttl_ms: None,
     })?;
     let released = state
         .operations

@@ -75,6 +75,10 @@ pub(super) const SENTENCES: Sentences = &[
     ("is longer than {} ms", "长于 {} 毫秒"),
     ("must be at least {} ms", "至少为 {} 毫秒"),
     (
+        "must be at least {} ms: the round trips to the nodes of this group take longer than a shorter lease lasts",
+        "至少为 {} 毫秒：与该组节点的往返时间已超过更短的租约",
+    ),
+    (
         "is beyond the longest lease of this group, {} ms",
         "超过该组的最长租约 {} 毫秒",
     ),
