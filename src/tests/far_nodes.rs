@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use lockkeeper::server::locking::wait::Queues;
+use lockkeeper::server::locking::{End, Token, Want};
 use serde_json::{Value, json};
 
 use crate::api::lock_path;
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::proxy::{ProxiedNodes, Proxy};
-use crate::support::redis_nodes::RedisNodes;
-use crate::support::eventually;
+use crate::support::redis_nodes::{RedisNodes, TestGroup};
+use crate::support::{eventually, eventually_is};
 
 /// Moves all nodes so far away.
 fn move_away(nodes: &ProxiedNodes, round_trip: Duration) {
@@ -99,4 +101,33 @@ async fn a_lease_that_the_distance_eats_up_is_refused_with_the_shortest_that_wor
         (extended.status, extended.code()),
         (422, "impossible".into())
     );
+}
+
+#[tokio::test]
+async fn who_joins_the_try_of_one_in_a_hurry_does_not_fail_with_it() {
+    let nodes = RedisNodes::proxied(3).await;
+    let group = TestGroup::start(nodes.config());
+    group.is_up().await;
+    move_away(&nodes, Duration::from_millis(60));
+    let queues = Queues::default();
+    let want = |token: &str, ttl_ms| {
+        Want::plain(
+            &"lock:a".into(),
+            &Token::mint(token),
+            Duration::from_millis(ttl_ms),
+        )
+    };
+    let (hurried, patient) = (want("hurried", 30), want("patient", 30_000));
+    // The first one that is polled asks the nodes, and the other one joins it.
+    let (hurried, patient) = tokio::join!(
+        queues.attempt(&group, &hurried),
+        queues.attempt(&group, &patient)
+    );
+    assert_eq!(hurried.end, End::NoQuorum, "{hurried:?}");
+    assert!(matches!(patient.end, End::Won(_)), "{patient:?}");
+    eventually_is("only the patient one has it", async || {
+        let values = nodes.nodes.values(0..3, &"lock:a".into()).await;
+        values.iter().flatten().count() == 3 && values.windows(2).all(|two| two[0] == two[1])
+    })
+    .await;
 }

@@ -112,6 +112,11 @@ impl<'a> Claim<'a> {
         self.group.longest_limit(&self.seats, self.want.ttl)
     }
 
+    /// What is taken off a lease.
+    pub(super) fn drift(&self) -> quorum::Drift {
+        self.group.config.locking.drift
+    }
+
     /// The token of the last try, if that is another than the one that was asked with.
     fn changed_token(&self) -> Option<Token> {
         match &self.want {
