@@ -88,7 +88,7 @@ impl<'a> Claim<'a> {
     /// The same for one who tries again and again for this long, and stands in the queue of nodes that have one.
     pub fn waiting(group: &'a Group, want: &'a Want, wait: Duration) -> Self {
         if want.brought {
-            tidy::call_off(&want.key, &want.token);
+            tidy::call_off(&group.config.name, &want.key, &want.token);
         }
         Self {
             group,
