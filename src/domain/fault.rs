@@ -112,6 +112,20 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// A release reached too few nodes: its owner may hold a quorum still. It is completed as the nodes come back.
+    #[error(
+        "the release reaches {released} of {} nodes, and {remaining} others may still hold the lock: {quorum} are a quorum", .nodes.len()
+    )]
+    PartlyReleased {
+        /// On how many nodes it was released.
+        released: u32,
+        /// How many nodes may still hold it for the same owner.
+        remaining: u32,
+        /// How many nodes an owner needs.
+        quorum: u32,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
     /// The lock is not there.
     #[error("the lock is not held")]
     NotHeld {
@@ -119,7 +133,7 @@ pub enum Fault {
         nodes: Vec<NodeAct>,
     },
     /// The token is not the owner's.
-    #[error("the lock is held by somebody else; nothing was touched")]
+    #[error("the lock is held by somebody else; nothing of theirs was touched")]
     NotOwner {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
@@ -202,6 +216,7 @@ impl Fault {
             Self::Unreachable { .. } => "unreachable",
             Self::Held { .. } => "held",
             Self::NoQuorum { .. } => "no-quorum",
+            Self::PartlyReleased { .. } => "partly-released",
             Self::NotHeld { .. } => "not-held",
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
@@ -238,6 +253,9 @@ impl Fault {
             Self::Held { .. } => "Try again after `retry_after_ms`.",
             Self::NoQuorum { .. } => {
                 "Bring the nodes back, then try again; what was taken was released where possible. A node that may have lost locks takes new ones again at the time that it names, or once an operator vouches for it."
+            }
+            Self::PartlyReleased { .. } => {
+                "Bring the nodes back: what was begun is completed on them in the background. Do not count on it before no node shows the lock."
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",

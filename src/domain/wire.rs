@@ -255,6 +255,8 @@ pub(super) struct FaultShape {
     reached: Option<u32>,
     asked: Option<u32>,
     quorum: Option<u32>,
+    released: Option<u32>,
+    remaining: Option<u32>,
     nodes: Option<Vec<NodeShape>>,
 }
 
@@ -317,6 +319,12 @@ impl TryFrom<FaultShape> for Fault {
             },
             "no-quorum" => Self::NoQuorum {
                 reached,
+                quorum,
+                nodes: nodes(shape.nodes)?,
+            },
+            "partly-released" => Self::PartlyReleased {
+                released: shape.released.unwrap_or(0),
+                remaining: shape.remaining.unwrap_or(0),
                 quorum,
                 nodes: nodes(shape.nodes)?,
             },

@@ -170,6 +170,12 @@ fn every_fault_comes_back_as_it_was() {
         Fault::NotReleasable {
             why: "it counts".into(),
         },
+        Fault::PartlyReleased {
+            released: 1,
+            remaining: 2,
+            quorum: 2,
+            nodes: nodes.clone(),
+        },
         Fault::HoldChanged { nodes: Vec::new() },
         Fault::Forbidden {
             why: detail.clone(),

@@ -65,6 +65,7 @@ mod openapi;
 mod otel;
 mod owners;
 mod packages;
+mod partly_released;
 mod permissions;
 mod prometheus;
 mod proxies;

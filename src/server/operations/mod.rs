@@ -5,6 +5,7 @@ mod act;
 mod aftermath;
 mod audited;
 mod checkup;
+mod completion;
 mod ended;
 mod force;
 mod force_many;
@@ -46,6 +47,7 @@ use crate::server::nodes::Group;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use aftermath::Aftermaths;
+use completion::Completions;
 use fresh::Fresh;
 use kept::KeptLocks;
 use mine::Held;
@@ -68,6 +70,7 @@ pub struct Operations {
     telemetry: Telemetry,
     webhooks: Webhooks,
     aftermaths: Aftermaths,
+    completions: Completions,
 }
 
 /// Who waits, by group: from the first one that does.
@@ -98,6 +101,7 @@ impl Operations {
             kept: KeptLocks::default(),
             sampling: tokio::sync::Mutex::new(()),
             aftermaths: Aftermaths::default(),
+            completions: Completions::default(),
         }
     }
 

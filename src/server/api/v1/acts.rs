@@ -228,9 +228,9 @@ pub async fn extend(
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; what was left of the own hold is released", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,
@@ -243,12 +243,15 @@ pub async fn release(
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
+///
+/// 200 says that its owner has no quorum left, whatever the nodes hold that could not be reached. They are released as they come
+/// back, for up to an hour and with the same comparison; the audit has a `complete-release` for it.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`; or `partly-released`: so few nodes were reached that its owner may hold a quorum still (`released`, `remaining`, `quorum`, `nodes`). It is completed as the nodes come back. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
     State(state): State<AppState>,

@@ -208,8 +208,12 @@ pub(super) const SENTENCES: Sentences = &[
     // Faults that the audit notes as they were told.
     ("the lock is held by somebody else", "这把锁由别人持有"),
     (
-        "the lock is held by somebody else; nothing was touched",
-        "这把锁由别人持有；什么都没有动",
+        "the lock is held by somebody else; nothing of theirs was touched",
+        "这把锁由别人持有；没有触碰对方的任何内容",
+    ),
+    (
+        "the release reaches {} of {} nodes, and {} others may still hold the lock: {} are a quorum",
+        "释放只到达 {} 个节点（共 {} 个），另有 {} 个可能仍持有该锁：{} 个即为多数",
     ),
     (
         "the owner is not the one you saw; nothing was touched",
