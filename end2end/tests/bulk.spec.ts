@@ -24,7 +24,8 @@ test('what would happen is shown first, a changed owner is left alone, and the r
   await expect(bar).toContainText('4 locks selected');
   await bar.getByRole('button', { name: 'Release…' }).click();
 
-  const dialog = page.getByRole('dialog', { name: 'Release 4 locks?' });
+  await expect(page.getByRole('dialog', { name: 'Release 4 locks?' })).toBeVisible();
+  const dialog = page.getByRole('dialog');
   await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
   await expect(dialog).toContainText('4 would be released.');
   await expect(dialog).toContainText('nothing of it can be undone');
@@ -34,15 +35,17 @@ test('what would happen is shown first, a changed owner is left alone, and the r
   // One gets another owner while somebody decides.
   await take(nodes, 'lock:c', 'somebody-else', 600_000);
   await expect(dialog.getByRole('row').filter({ hasText: 'lock:c' })).toContainText('the owner changed since');
+  await expect(dialog).toContainText('3 would be released, 1 left alone.');
 
-  const release = dialog.getByRole('button', { name: 'Release 4', exact: true });
+  const release = dialog.getByRole('button', { name: 'Release 3 of 4', exact: true });
   await expect(release).toHaveAttribute('title', /Give a reason first/);
   await dialog.getByLabel('Reason').fill('the batch hangs');
-  await expect(release).toHaveAttribute('title', 'Type “release 4” to confirm');
-  await dialog.getByLabel('Type “release 4” to confirm').fill('release 4');
+  await expect(release).toHaveAttribute('title', 'Type “release 3” to confirm');
+  await dialog.getByLabel('Type “release 3” to confirm').fill('release 3');
   await release.click();
 
   await expect(dialog.getByRole('status').first()).toContainText('3 released, 1 left alone, 0 not tried.');
+  await expect(page.getByRole('dialog', { name: '3 of 4 locks released' })).toBeVisible();
   await expect(dialog.getByRole('row').filter({ hasText: 'lock:a' })).toContainText('released on 3 of 3 nodes');
   await expect(dialog.getByRole('row').filter({ hasText: 'lock:c' })).toContainText('left alone: The owner is not the one you saw');
   for (const node of nodes) {

@@ -78,7 +78,8 @@ test('all locks of a dead host are released from there, after a look at what wou
   await expect(page).toHaveURL(`${console.url}/?q=host%3Aweb-2`);
 
   await bar.getByRole('button', { name: 'Release…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Release 2 locks?' });
+  await expect(page.getByRole('dialog', { name: 'Release 2 locks?' })).toBeVisible();
+  const dialog = page.getByRole('dialog');
   await expect(dialog).toContainText('2 would be released.');
   await dialog.getByLabel('Reason').fill('web-2 died');
   await dialog.getByRole('button', { name: 'Release 2', exact: true }).click();

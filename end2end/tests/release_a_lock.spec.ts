@@ -54,11 +54,36 @@ test('a new owner under the open dialog is named and not touched', async ({ page
 
   await take(nodes, key, 'b'.repeat(32), 60_000);
   await expect(page.getByText(/The owner changed \d\.\d s ago: owner /)).toBeVisible();
+  // What was seen stands still, and the next owner beside it: never one owner's name with the other's times.
+  const [seen, now] = ['What you saw', 'Now'].map((name) => page.getByRole('region', { name, exact: true }));
+  const fingerprint = (part: typeof seen) => part.locator('dd').nth(1).innerText();
+  expect(await fingerprint(seen)).not.toBe(await fingerprint(now));
+  const lease = seen.locator('dd').nth(3);
+  const before = await lease.innerText();
+  await expect(now.locator('dd').nth(2)).toContainText(/^00:0[2-9]/, { timeout: 10_000 });
+  expect(await lease.innerText()).toBe(before);
   await expect(release).toBeDisabled();
   await expect(release).toHaveAttribute('title', /The owner changed/);
   await page.getByLabel('Reason').press('Enter');
   await page.waitForTimeout(500);
   for (const node of nodes) expect(await node.redis.get(key)).toBe('b'.repeat(32));
+});
+
+test('nodes that cannot be reached are named before the release, and a minority is never called released', async ({ page, lab, complaints }) => {
+  complaints.expectRefusal('force_release', 500);
+  const nodes = await production(lab, page);
+  await nodes[2].kill();
+  const title = /Release lock:invoice:1842 on 2 of 3 nodes of orders \(production\)\?/;
+  await expect(page.getByRole('dialog', { name: title })).toBeVisible();
+  await expect(page.getByText('c cannot be reached and may still hold it.')).toBeVisible();
+  await nodes[1].kill();
+  await expect(page.getByText('b, c cannot be reached and may still hold it.')).toBeVisible();
+  await expect(page.getByText('until they are back, its owner may go on holding the lock')).toBeVisible();
+  await complete(page);
+  await page.getByRole('button', { name: 'Release', exact: true }).click();
+  await expect(page.getByRole('dialog', { name: 'Partly released: lock:invoice:1842' })).toBeVisible();
+  await expect(page.getByText('2 others may still hold the lock')).toBeVisible();
+  await expect(page.getByText('Gone: not observed')).toBeHidden();
 });
 
 test('an owner that changes too late to be seen is refused by the nodes and explained', async ({ page, lab, complaints }) => {

@@ -53,6 +53,18 @@ pub struct SeenHold {
     pub holds: Option<u32>,
 }
 
+impl SeenHold {
+    /// With what was left out taken from what is `shown`.
+    #[must_use]
+    pub fn or(self, shown: Self) -> Self {
+        Self {
+            acquired_at: self.acquired_at.or(shown.acquired_at),
+            expires_at: self.expires_at.or(shown.expires_at),
+            holds: self.holds.or(shown.holds),
+        }
+    }
+}
+
 /// What a release came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Released {

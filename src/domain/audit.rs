@@ -19,6 +19,8 @@ pub enum ActKind {
     Release,
     /// Somebody else's lock was released.
     ForceRelease,
+    /// A forced release that had not reached every node was completed on others, as they came back.
+    CompleteRelease,
     /// An owner put back the lock that somebody had released by force: seen here, and done by nobody here.
     PutBack,
     /// A node that may have lost locks was vouched for.
@@ -35,11 +37,12 @@ pub enum ActKind {
 
 impl ActKind {
     /// Every kind, in the order of the filter.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Acquire,
         Self::Extend,
         Self::Release,
         Self::ForceRelease,
+        Self::CompleteRelease,
         Self::PutBack,
         Self::Vouch,
         Self::TakeToken,
@@ -55,6 +58,7 @@ impl ActKind {
             Self::Extend => "extend",
             Self::Release => "release",
             Self::ForceRelease => "force-release",
+            Self::CompleteRelease => "complete-release",
             Self::PutBack => "put-back",
             Self::Vouch => "vouch",
             Self::TakeToken => "take-token",
@@ -89,6 +93,8 @@ impl ActKind {
 pub enum ActEnd {
     /// It was done.
     Done,
+    /// A release reached too few nodes: its owner may hold a quorum still.
+    Partial,
     /// It was refused, here or by the nodes: nothing of others was changed.
     Refused,
     /// It did not succeed; what it left behind is not certain.
@@ -102,8 +108,9 @@ pub enum ActEnd {
 
 impl ActEnd {
     /// Every end, in the order of the filter.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Done,
+        Self::Partial,
         Self::Refused,
         Self::Failed,
         Self::Unknown,
@@ -114,6 +121,7 @@ impl ActEnd {
     pub fn slug(self) -> &'static str {
         match self {
             Self::Done => "done",
+            Self::Partial => "partial",
             Self::Refused => "refused",
             Self::Failed => "failed",
             Self::Unknown => "unknown",

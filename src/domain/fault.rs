@@ -26,6 +26,9 @@ pub enum Fault {
         field: String,
         /// What is wrong with it.
         detail: String,
+        /// (A `ttl_ms` that is too short) the shortest that works.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        min_ttl_ms: Option<u64>,
     },
     /// The lock's name must be typed out: in production, and where a release of that format does harm.
     #[error("{why}: `confirm` must be the lock's name")]
@@ -118,6 +121,20 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// A release reached too few nodes: its owner may hold a quorum still. It is completed as the nodes come back.
+    #[error(
+        "the release reaches {released} of {} nodes, and {remaining} others may still hold the lock: {quorum} are a quorum", .nodes.len()
+    )]
+    PartlyReleased {
+        /// On how many nodes it was released.
+        released: u32,
+        /// How many nodes may still hold it for the same owner.
+        remaining: u32,
+        /// How many nodes an owner needs.
+        quorum: u32,
+        /// What happened on each node.
+        nodes: Vec<NodeAct>,
+    },
     /// The lock is not there.
     #[error("the lock is not held")]
     NotHeld {
@@ -125,7 +142,7 @@ pub enum Fault {
         nodes: Vec<NodeAct>,
     },
     /// The token is not the owner's.
-    #[error("the lock is held by somebody else; nothing was touched")]
+    #[error("the lock is held by somebody else; nothing of theirs was touched")]
     NotOwner {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
@@ -209,6 +226,7 @@ impl Fault {
             Self::Unreachable { .. } => "unreachable",
             Self::Held { .. } => "held",
             Self::NoQuorum { .. } => "no-quorum",
+            Self::PartlyReleased { .. } => "partly-released",
             Self::NotHeld { .. } => "not-held",
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
@@ -251,6 +269,9 @@ impl Fault {
             Self::Held { .. } => "Try again after `retry_after_ms`.",
             Self::NoQuorum { .. } => {
                 "Bring the nodes back, then try again; what was taken was released where possible. A node that may have lost locks takes new ones again at the time that it names, or once an operator vouches for it."
+            }
+            Self::PartlyReleased { .. } => {
+                "Bring the nodes back: what was begun is completed on them in the background. Do not count on it before no node shows the lock."
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",

@@ -251,9 +251,12 @@ pub(super) struct FaultShape {
     owner: Option<Owner>,
     lease_ms: Option<u64>,
     retry_after_ms: Option<u64>,
+    min_ttl_ms: Option<u64>,
     reached: Option<u32>,
     asked: Option<u32>,
     quorum: Option<u32>,
+    released: Option<u32>,
+    remaining: Option<u32>,
     nodes: Option<Vec<NodeShape>>,
     patterns: Option<Vec<String>>,
 }
@@ -279,6 +282,7 @@ impl TryFrom<FaultShape> for Fault {
             "impossible" => Self::Impossible {
                 field: shape.field.unwrap_or_default(),
                 detail,
+                min_ttl_ms: shape.min_ttl_ms,
             },
             "confirm-required" => Self::ConfirmRequired {
                 key: key(shape.key.unwrap_or_default(), shape.key_encoded.as_deref()),
@@ -320,6 +324,12 @@ impl TryFrom<FaultShape> for Fault {
             },
             "no-quorum" => Self::NoQuorum {
                 reached,
+                quorum,
+                nodes: nodes(shape.nodes)?,
+            },
+            "partly-released" => Self::PartlyReleased {
+                released: shape.released.unwrap_or(0),
+                remaining: shape.remaining.unwrap_or(0),
                 quorum,
                 nodes: nodes(shape.nodes)?,
             },

@@ -160,6 +160,7 @@ fn every_fault_comes_back_as_it_was() {
         Fault::Impossible {
             field: "ttl_ms".into(),
             detail: detail.clone(),
+            min_ttl_ms: Some(366),
         },
         Fault::ConfirmRequired {
             key: id().key,
@@ -168,6 +169,12 @@ fn every_fault_comes_back_as_it_was() {
         Fault::PossibleLock { key: id().key },
         Fault::NotReleasable {
             why: "it counts".into(),
+        },
+        Fault::PartlyReleased {
+            released: 1,
+            remaining: 2,
+            quorum: 2,
+            nodes: nodes.clone(),
         },
         Fault::HoldChanged { nodes: Vec::new() },
         Fault::Forbidden {

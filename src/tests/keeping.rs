@@ -322,3 +322,21 @@ async fn whoever_needs_time_to_end_is_told_ahead() {
     let left = kept.now().valid_until() - Instant::now();
     assert!(left > ahead / 2 && left <= ahead, "{left:?}");
 }
+
+#[tokio::test]
+async fn what_it_took_to_write_an_acquire_down_is_no_part_of_what_may_be_relied_on() {
+    let nodes = RedisNodes::start(1).await;
+    let group = TestGroup::start(patient(&nodes));
+    group.is_up().await;
+    let (operations, _ends) = operations(&group);
+    let (me, request) = (Actor::local(), request(Format::Plain, 60_000, false));
+    let mut acquired = operations.acquire(&me, &id(), &request).await.unwrap();
+    // As if a slow disk had taken so long.
+    let ends = acquired.valid_until.unwrap() - Duration::from_secs(20);
+    acquired.valid_until = Some(ends);
+    let (lease, ahead) = (Duration::from_secs(60), Duration::ZERO);
+    let kept = operations.keep_here(&me, &id(), &acquired, lease, ahead);
+    let until = kept.unwrap().now().valid_until();
+    let too_long = until.saturating_duration_since(ends);
+    assert!(too_long < Duration::from_secs(1), "{too_long:?} too long");
+}

@@ -94,6 +94,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Repeatable {
             return Err(ApiError::Fault(Fault::Impossible {
                 field: IdempotencyKey::NAME.to_owned(),
                 detail: "is there more than once".to_owned(),
+                min_ttl_ms: None,
             }));
         }
         Ok(Self(Some(IdempotencyKey::parse(key.as_bytes())?)))

@@ -25,7 +25,7 @@ pub struct Problem {
     status: u16,
     /// What is wrong in this case.
     detail: String,
-    /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `not-held`,
+    /// The stable name of the problem: `bad-request`, `unknown-group`, `not-observed`, `unreachable`, `held`, `no-quorum`, `partly-released`, `not-held`,
     /// `not-owner`, `owner-changed`, `confirm-required`, `impossible`, `sign-in-required`, `forbidden`, `wrong-type`, `audit-unavailable`,
     /// `too-many-requests`, `not-found`,
     /// `method-not-allowed`, `too-large`, `too-slow`, `address-too-long`, `headers-too-large`, `not-json`, `internal`.
@@ -93,6 +93,7 @@ impl ApiError {
                 | Fault::WrongType { .. } => StatusCode::CONFLICT,
                 Fault::Unreachable { .. }
                 | Fault::NoQuorum { .. }
+                | Fault::PartlyReleased { .. }
                 | Fault::AuditUnavailable { .. }
                 | Fault::StateUnavailable { .. }
                 | Fault::Stopping

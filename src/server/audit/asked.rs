@@ -160,6 +160,9 @@ impl End {
             | Fault::OwnerChanged { nodes, .. }
             | Fault::HoldChanged { nodes }
             | Fault::WrongType { nodes, .. } => (ActEnd::Refused, nodes.as_slice(), [].as_slice()),
+            Fault::PartlyReleased { nodes, .. } => {
+                (ActEnd::Partial, nodes.as_slice(), [].as_slice())
+            }
             Fault::NoQuorum { nodes, .. } => (ActEnd::Failed, nodes.as_slice(), [].as_slice()),
             Fault::NotObserved { nodes } | Fault::Unreachable { nodes, .. } => {
                 (ActEnd::Failed, [].as_slice(), nodes.as_slice())

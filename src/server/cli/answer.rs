@@ -22,6 +22,8 @@ pub mod status {
     pub const OWNER_CHANGED: u8 = 5;
     /// No node shows the lock.
     pub const NOT_OBSERVED: u8 = 6;
+    /// A release reached too few nodes: its owner may hold a quorum still.
+    pub const PARTLY_RELEASED: u8 = 7;
     /// Somebody else holds it (`EX_TEMPFAIL`: try again later).
     pub const NOT_OBTAINED: u8 = 75;
     /// The lock was lost while a command ran under it.
@@ -167,6 +169,7 @@ fn status_of(fault: &Fault) -> u8 {
         Fault::NotOwner { .. } => status::NOT_OWNER,
         Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => status::OWNER_CHANGED,
         Fault::NotObserved { .. } => status::NOT_OBSERVED,
+        Fault::PartlyReleased { .. } => status::PARTLY_RELEASED,
         Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
         | Fault::WrongType { .. }
@@ -189,6 +192,9 @@ fn advice(fault: &Fault) -> &'static str {
         Fault::TooMany { .. } => "Try again later; nothing was changed.",
         Fault::BadRequest { .. } | Fault::Impossible { .. } => {
             "Correct the command line; nothing was changed."
+        }
+        Fault::PartlyReleased { .. } => {
+            "Bring the nodes back, then run it again: nothing completes it once this command has ended."
         }
         Fault::Internal { .. } => "Run it again with --log debug.",
         Fault::SignInRequired { .. }
@@ -244,6 +250,7 @@ fn lines(fault: &Fault) -> Vec<String> {
             who.into_iter().chain(failures(nodes)).collect()
         }
         Fault::NoQuorum { nodes, .. }
+        | Fault::PartlyReleased { nodes, .. }
         | Fault::NotHeld { nodes }
         | Fault::WrongType { nodes, .. } => failures(nodes).collect(),
         Fault::NotObserved { nodes } | Fault::Unreachable { nodes, .. } => {

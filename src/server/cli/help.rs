@@ -9,6 +9,7 @@ Exit statuses:
   4    the token is not the owner's (extend, release)
   5    the owner is another by now (force-release)
   6    the lock is not observed on any node (show)
+  7    the release reached too few nodes: its owner may hold a quorum still (release, force-release)
   75   the lock is held by somebody else (acquire, run)
   76   the lock was lost while the command ran (run)
   126, 127, 128+N, or the command's own (run)
@@ -111,8 +112,9 @@ Examples:
 
 The token is never an argument, because everybody on the machine can read those.
 
-Exit status: 0 released, 3 not held any more, 4 held by somebody else (nothing was touched), 1 too
-few nodes took part, 2 for a command line or configuration that cannot be used.";
+Exit status: 0 released, 3 not held any more, 4 held by somebody else (nothing of theirs
+was touched), 7 released on too few nodes (run it again when the others are back), 1 too few nodes
+took part, 2 for a command line or configuration that cannot be used.";
 
 pub const FORCE_RELEASE: &str = "\
 Examples:
@@ -127,8 +129,9 @@ Examples:
 On every node the owner is compared byte for byte and released only if it is the one you saw. This
 does not stop the process that believes it holds the lock.
 
-Exit status: 0 released, 3 not held any more, 5 another owner by now (nothing was touched), 1 too
-few nodes took part, 2 for a command line or configuration that cannot be used.";
+Exit status: 0 released, 3 not held any more, 5 another owner by now (nothing was touched), 7
+released on too few nodes: that owner may hold a quorum still (run it again when the others are
+back), 1 too few nodes took part, 2 for a command line or configuration that cannot be used.";
 
 pub const FORCE_RELEASES: &str = "\
 Examples:

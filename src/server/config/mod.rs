@@ -232,9 +232,10 @@ impl GroupConfig {
         }
     }
 
-    /// How long one node may take for a lock of `ttl`.
+    /// How long one node may take for a lock of `ttl`, over a network that takes no time.
     pub fn limit_per_node(&self, ttl: Duration) -> Duration {
-        self.locking.limit_per_node(self.command_timeout, ttl)
+        self.locking
+            .limit_per_node(self.command_timeout, ttl, Duration::ZERO)
     }
 }
 

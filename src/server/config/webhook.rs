@@ -143,7 +143,11 @@ impl WebhookConfig {
             roots: None,
             groups: None,
             flags: Self::FLAGS.to_vec(),
-            acts: vec![ActKind::ForceRelease, ActKind::PutBack],
+            acts: vec![
+                ActKind::ForceRelease,
+                ActKind::CompleteRelease,
+                ActKind::PutBack,
+            ],
             lost: true,
             settle: Duration::from_secs(3),
             timeout: Duration::from_secs(10),
@@ -268,6 +272,7 @@ fn act_on_a_lock(slug: &str) -> Option<ActKind> {
         | ActKind::Extend
         | ActKind::Release
         | ActKind::ForceRelease
+        | ActKind::CompleteRelease
         | ActKind::PutBack => true,
         ActKind::Vouch
         | ActKind::TakeToken

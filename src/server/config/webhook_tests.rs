@@ -25,7 +25,14 @@ fn a_webhook_is_told_the_usual_unless_it_wants_something_else() {
     assert_eq!(usual.flags, WebhookConfig::FLAGS);
     assert_eq!(
         (&usual.acts[..], usual.lost),
-        (&[ActKind::ForceRelease, ActKind::PutBack][..], true)
+        (
+            &[
+                ActKind::ForceRelease,
+                ActKind::CompleteRelease,
+                ActKind::PutBack
+            ][..],
+            true
+        )
     );
     assert_eq!(usual.groups, None);
 

@@ -89,7 +89,7 @@ impl<'a> Claim<'a> {
     /// The same for one who tries again and again for this long, and stands in the queue of nodes that have one.
     pub fn waiting(group: &'a Group, want: &'a Want, wait: Duration) -> Self {
         if want.brought {
-            tidy::call_off(&want.key, &want.token);
+            tidy::call_off(&group.config.name, &want.key, &want.token);
         }
         Self {
             group,
@@ -108,6 +108,16 @@ impl<'a> Claim<'a> {
         &self.want
     }
 
+    /// How long the slowest of its nodes may take.
+    pub(super) fn limit(&self) -> Duration {
+        self.group.longest_limit(&self.seats, self.want.ttl)
+    }
+
+    /// What is taken off a lease.
+    pub(super) fn drift(&self) -> quorum::Drift {
+        self.group.config.locking.drift
+    }
+
     /// The token of the last try, if that is another than the one that was asked with.
     fn changed_token(&self) -> Option<Token> {
         match &self.want {
@@ -122,7 +132,7 @@ impl<'a> Claim<'a> {
         self.seats = self.group.seats(&self.want.key);
         let began = Instant::now();
         let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
-        let limit = self.group.config.limit_per_node(ttl);
+        let limit = self.limit();
         let places = self.seats.len();
         let everywhere = || (0..places).collect();
         // What a token that was brought along holds already must survive that its owner stops listening.
@@ -144,7 +154,7 @@ impl<'a> Claim<'a> {
         let now = self.group.clock().now();
         let written = layout.written(&self.want.token, ttl, now);
         let ballot = self
-            .vote(limit, written.as_ref().unwrap_or(&self.want.token))
+            .vote(written.as_ref().unwrap_or(&self.want.token))
             .await;
         let settings = &self.group.config.locking;
         let known_at = Instant::now();
@@ -188,14 +198,14 @@ impl<'a> Claim<'a> {
     }
 
     /// Hears the nodes until it is decided.
-    async fn vote(&self, limit: Duration, written: &Token) -> Ballot {
+    async fn vote(&self, written: &Token) -> Ballot {
         let fencing = self.group.config.locking.fencing;
         let proposed = fencing.then(|| fence::propose(self.group.clock().now()));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.seats.iter().enumerate() {
             asked.push(Box::pin(async move {
                 let asked = Asked::begin("acquire", node.name());
-                let vote = self.ask(place, node, limit, (written, proposed));
+                let vote = self.ask(place, node, (written, proposed));
                 (place, Heard::Vote(asked.hear(vote).await))
             }));
         }
@@ -212,7 +222,7 @@ impl<'a> Claim<'a> {
                         let node = &self.seats[place];
                         asked.push(Box::pin(async move {
                             let asked = Asked::begin("raise fence", node.name());
-                            let raised = asked.hear(self.raise(node, limit, written, to));
+                            let raised = asked.hear(self.raise(node, written, to));
                             (place, Heard::Raised(raised.await))
                         }));
                     }
@@ -226,7 +236,6 @@ impl<'a> Claim<'a> {
         &self,
         place: usize,
         node: &Node,
-        limit: Duration,
         (written, fence): (&Token, Option<u64>),
     ) -> Vote {
         let want = &*self.want;
@@ -234,6 +243,7 @@ impl<'a> Claim<'a> {
             let reason = "a release with this token is still on its way there".to_owned();
             return Vote::Missed(Missed::NotAsked { reason });
         }
+        let limit = self.group.limit_of(node, want.ttl);
         let began = Instant::now();
         self.group.acquainted(&self.seats, place, limit / 2).await;
         let limit = limit.saturating_sub(began.elapsed());
@@ -258,14 +268,9 @@ impl<'a> Claim<'a> {
         taking.await.unwrap_or_else(missed)
     }
 
-    async fn raise(
-        &self,
-        node: &Node,
-        limit: Duration,
-        written: &Token,
-        to: u64,
-    ) -> Result<u64, Missed> {
+    async fn raise(&self, node: &Node, written: &Token, to: u64) -> Result<u64, Missed> {
         let want = &*self.want;
+        let limit = self.group.limit_of(node, want.ttl);
         let raise = node.act(limit, |mut line| async move {
             RAISE
                 .key(want.key.as_bytes())

@@ -47,6 +47,8 @@ pub struct Forced {
     pub nodes: Vec<NodeAct>,
     /// Another owner that some node shows now.
     pub owner_now: Option<Owner>,
+    /// The hold as nodes showed it before it was released.
+    pub hold: SeenHold,
 }
 
 /// Why a lock is not released for its owner, whoever asks. Nothing was done on any node.
@@ -68,6 +70,8 @@ enum Found {
         order: Order,
         /// How a lock of that format is released.
         recipe: Recipe,
+        /// What the node showed of the hold.
+        hold: SeenHold,
     },
     /// That owner, by another hold.
     AnotherHold,
@@ -87,38 +91,35 @@ enum Found {
 /// the same hold still. Where no node shows that owner, or one shows a lock that is not to be released, nothing is executed
 /// at all.
 pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let (limit, key) = (group.config.command_timeout, condemned.key);
-    let seats = group.seats(key);
+    let seats = group.seats(condemned.key);
     let found = find(group, &seats, condemned).await?;
+    let hold = shown(&found);
     let acting = seats.iter().zip(found).map(|(node, found)| async move {
-        let outcome = match found {
-            Found::ThatHold { order, recipe } => {
-                let releasing = node.act(limit, |line| order.carry_out(node, line, key));
-                let needed = [permissions::EVERY, permissions::of(recipe)];
-                let told = Asked::begin("force-release", node.name()).hear(releasing);
-                let told = told.await.map_err(|missed| explain(&needed, missed));
-                parted(told, key, node.clock().now())
-            }
-            other => other.untouched(),
-        };
         NodeAct {
             node: node.name().to_owned(),
-            outcome,
+            outcome: found.carried_out(group, node, condemned.key).await,
         }
     });
-    Ok(Forced::of(futures::future::join_all(acting).await))
+    Ok(Forced::of(futures::future::join_all(acting).await, hold))
+}
+
+/// Releases that hold on one node, compared as [`force_release`] compares it: for a node that could not be reached then.
+pub async fn force_release_on(group: &Group, node: &Node, condemned: Condemned<'_>) -> ActOutcome {
+    let found = look_at(group, node, condemned).await;
+    found.carried_out(group, node, condemned.key).await
 }
 
 /// What [`force_release`] would come to, by what the nodes show now. Nothing is done on any of them.
 pub async fn rehearse_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
     let seats = group.seats(condemned.key);
     let found = find(group, &seats, condemned).await?;
+    let hold = shown(&found);
     let nodes = seats.iter().zip(found);
-    let shown = nodes.map(|(node, found)| NodeAct {
+    let acts = nodes.map(|(node, found)| NodeAct {
         node: node.name().to_owned(),
         outcome: found.untouched(),
     });
-    Ok(Forced::of(shown.collect()))
+    Ok(Forced::of(acts.collect(), hold))
 }
 
 /// What each node shows of that hold; nothing where one of them shows a lock that is not to be released.
@@ -127,18 +128,7 @@ async fn find(
     seats: &[Arc<Node>],
     condemned: Condemned<'_>,
 ) -> Result<Vec<Found>, Refusal> {
-    let (limit, naming) = (group.config.command_timeout, group.config.naming());
-    let key = condemned.key;
-    let looking = seats.iter().map(|node| async move {
-        let looking = node.act(limit, |line| {
-            look_closely(line, node.clock(), key, node.ahead_ms())
-        });
-        match Asked::begin("look", node.name()).hear(looking).await {
-            Ok(Some(sighting)) => compare(&sighting, condemned, naming),
-            Ok(None) => Found::Nobody,
-            Err(missed) => Found::Unseen(missed),
-        }
-    });
+    let looking = seats.iter().map(|node| look_at(group, node, condemned));
     let found = futures::future::join_all(looking).await;
     let refusal = found.iter().find_map(|found| match found {
         Found::Refused(refusal) => Some(refusal.clone()),
@@ -151,7 +141,55 @@ async fn find(
     refusal.map_or(Ok(found), Err)
 }
 
+/// What one node shows of that hold.
+async fn look_at(group: &Group, node: &Node, condemned: Condemned<'_>) -> Found {
+    let (limit, naming) = (group.config.command_timeout, group.config.naming());
+    let key = condemned.key;
+    let looking = node.act(limit, |line| {
+        look_closely(line, node.clock(), key, node.ahead_ms())
+    });
+    match Asked::begin("look", node.name()).hear(looking).await {
+        Ok(Some(sighting)) => compare(&sighting, condemned, naming),
+        Ok(None) => Found::Nobody,
+        Err(missed) => Found::Unseen(missed),
+    }
+}
+
+/// The hold as the nodes showed it: the latest of its deadlines, where each node that shows it has one.
+fn shown(found: &[Found]) -> SeenHold {
+    let holds = found.iter().filter_map(|found| match found {
+        Found::ThatHold { hold, .. } => Some(*hold),
+        Found::AnotherHold
+        | Found::Refused(_)
+        | Found::Another(_)
+        | Found::Nobody
+        | Found::Unseen(_) => None,
+    });
+    let later = |one: SeenHold, other: SeenHold| SeenHold {
+        acquired_at: None,
+        expires_at: one
+            .expires_at
+            .zip(other.expires_at)
+            .map(|(one, other)| one.max(other)),
+        holds: one.holds.max(other.holds),
+    };
+    holds.reduce(later).unwrap_or_default()
+}
+
 impl Found {
+    /// Releases the hold, where it is the one.
+    async fn carried_out(self, group: &Group, node: &Node, key: &LockKey) -> ActOutcome {
+        let Self::ThatHold { order, recipe, .. } = self else {
+            return self.untouched();
+        };
+        let limit = group.config.command_timeout;
+        let releasing = node.act(limit, |line| order.carry_out(node, line, key));
+        let needed = [permissions::EVERY, permissions::of(recipe)];
+        let told = Asked::begin("force-release", node.name()).hear(releasing);
+        let told = told.await.map_err(|missed| explain(&needed, missed));
+        parted(told, key, node.clock().now())
+    }
+
     /// What there is to say of a node on which nothing is done.
     fn untouched(self) -> ActOutcome {
         match self {
@@ -168,9 +206,13 @@ impl Found {
 }
 
 impl Forced {
-    fn of(nodes: Vec<NodeAct>) -> Self {
+    fn of(nodes: Vec<NodeAct>, hold: SeenHold) -> Self {
         let owner_now = nodes.iter().find_map(NodeAct::other_owner).cloned();
-        Self { nodes, owner_now }
+        Self {
+            nodes,
+            owner_now,
+            hold,
+        }
     }
 }
 
@@ -219,6 +261,11 @@ fn compare(sighting: &Sighting, condemned: Condemned<'_>, naming: Naming<'_>) ->
         Some(order) => Found::ThatHold {
             order,
             recipe: format.library().recipe,
+            hold: SeenHold {
+                acquired_at: None,
+                expires_at: lock.lease.expires_at(),
+                holds: seen.owner.holds,
+            },
         },
         None => Found::Another(Some(seen.owner.clone())),
     }

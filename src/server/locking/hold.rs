@@ -38,7 +38,6 @@ type Answers = Vec<Option<Result<Told, Missed>>>;
 /// It never becomes shorter anywhere: an extension that fails leaves what was promised before as it was, and a short one that succeeds too.
 pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
     let began = Instant::now();
-    let limit = group.config.limit_per_node(ttl);
     let layout = Layout::of_token(token);
     let now = group.clock().now();
     let written = layout.written(token, ttl, now);
@@ -50,6 +49,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let answers = ask(
         &seats,
         |node| async move {
+            let limit = group.limit_of(node, ttl);
             let asked = Asked::begin("extend", node.name());
             let extend = async {
                 let extend = node.act(limit, |line| async move {
@@ -80,7 +80,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
             Layout::Plain | Layout::Redisson | Layout::RedissonFair => tokens.0,
         };
         let lease = (as_written, ttl);
-        for place in put_back(group, &seats, &answers, form, (key, lease, limit)).await {
+        for place in put_back(group, &seats, &answers, form, (key, lease)).await {
             nodes[place].outcome = ActOutcome::Acquired;
         }
     }
@@ -110,14 +110,14 @@ async fn put_back(
     seats: &[Arc<Node>],
     answers: &Answers,
     form: Form,
-    (key, (token, ttl), limit): (&LockKey, (&Token, Duration), Duration),
+    (key, (token, ttl)): (&LockKey, (&Token, Duration)),
 ) -> Vec<usize> {
     let lacks = |place: &usize| answers[*place] == Some(Ok(Told::NotThere));
     let fencing = group.config.locking.fencing;
     let putting = (0..seats.len()).filter(lacks).map(|place| async move {
         let node = &seats[place];
         let fence = fencing.then(|| fence::propose(group.clock().now()));
-        let taking = node.act(limit, |line| async move {
+        let taking = node.act(group.limit_of(node, ttl), |line| async move {
             Layout::put_back(form, line, node.clock(), key, (token, ttl), fence).await
         });
         // What fails is tried again with the next extension.

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub use acquire::{Claim, Want, acquire};
 pub use end::{end, end_of_extend};
-pub use force::{Condemned, Forced, Refusal, force_release, rehearse_release};
+pub use force::{Condemned, Forced, Refusal, force_release, force_release_on, rehearse_release};
 pub use hold::{extend, holds_left, release};
 pub use layouts::{Form, Layout, Permissions, fair_queue};
 pub use recipes::permissions as force_permissions;

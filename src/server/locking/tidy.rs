@@ -91,7 +91,7 @@ impl Errand {
                 return;
             };
             let (errand, stop) = (Arc::clone(&errand), group.stop().clone());
-            let under_way = UnderWay::begin(&errand);
+            let under_way = UnderWay::begin(&group.config.name, &errand);
             let telling = async move {
                 let telling = timeout_at(until, until_done(&node, &errand));
                 let called_off = under_way.called_off.clone();
@@ -122,13 +122,17 @@ async fn until_done(node: &Node, errand: &Errand) {
 
 /// Whoever takes a lock again with a token that it had before wants to keep it: nobody is told any more to take it from it.
 /// What is left of the earlier hold ends with its lease.
-pub fn call_off(key: &LockKey, token: &Token) {
-    if let Some((called_off, _)) = errands().remove(&(key.clone(), token.clone())) {
+pub fn call_off(group: &str, key: &LockKey, token: &Token) {
+    let hold = (group.to_owned(), key.clone(), token.clone());
+    if let Some((called_off, _)) = errands().remove(&hold) {
         called_off.cancel();
     }
 }
 
-type Errands = HashMap<(LockKey, Token), (CancellationToken, usize)>;
+/// An owner of a lock of a group: the same token in another group is another's.
+type OneHold = (String, LockKey, Token);
+
+type Errands = HashMap<OneHold, (CancellationToken, usize)>;
 
 fn errands() -> MutexGuard<'static, Errands> {
     static ERRANDS: LazyLock<Mutex<Errands>> = LazyLock::new(Mutex::default);
@@ -137,13 +141,13 @@ fn errands() -> MutexGuard<'static, Errands> {
 
 /// One that is being run, until it is dropped.
 struct UnderWay {
-    lock: (LockKey, Token),
+    lock: OneHold,
     called_off: CancellationToken,
 }
 
 impl UnderWay {
-    fn begin(errand: &Errand) -> Self {
-        let lock = (errand.key.clone(), errand.token.clone());
+    fn begin(group: &str, errand: &Errand) -> Self {
+        let lock = (group.to_owned(), errand.key.clone(), errand.token.clone());
         let mut errands = errands();
         let (called_off, running) = errands.entry(lock.clone()).or_default();
         *running += 1;
@@ -181,17 +185,23 @@ mod tests {
             task: Task::Release(Request::new()),
         };
         let (mine, other) = (errand("mine"), errand("other"));
-        let (one, two) = (UnderWay::begin(&mine), UnderWay::begin(&mine));
-        let others = UnderWay::begin(&other);
-        call_off(&mine.key, &mine.token);
+        let begin = |errand| UnderWay::begin("orders", errand);
+        let (one, two) = (begin(&mine), begin(&mine));
+        let (others, elsewhere) = (begin(&other), UnderWay::begin("payments", &mine));
+        call_off("orders", &mine.key, &mine.token);
         assert!(one.called_off.is_cancelled() && two.called_off.is_cancelled());
         assert!(!others.called_off.is_cancelled());
+        assert!(!elsewhere.called_off.is_cancelled(), "another group's");
 
-        let later = UnderWay::begin(&mine);
-        drop((one, two, others));
+        let later = begin(&mine);
+        drop((one, two, others, elsewhere));
         assert!(!later.called_off.is_cancelled());
         let is_listed = |errand: &Errand| {
-            let lock = (errand.key.clone(), errand.token.clone());
+            let lock = (
+                "orders".to_owned(),
+                errand.key.clone(),
+                errand.token.clone(),
+            );
             errands().contains_key(&lock)
         };
         assert!(is_listed(&mine) && !is_listed(&other));

@@ -1,23 +1,51 @@
 //! Several who want one lock at one moment, in one process: one of them asks the nodes, the others hear what came of it.
 //!
-//! Asked for each by itself, every node would give the lock to somebody else, and nobody would have it.
+//! Asked for each by itself, every node would give the lock to somebody else, and nobody would have it. A try that failed only
+//! because its lease was short says nothing to somebody with a longer one, who then asks the nodes as well.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::acquire::Claim;
 use super::layouts::Layout;
 use super::{Attempt, End, Want};
-use crate::domain::{ActOutcome, LockKey, NodeAct, Owner, Timestamp};
+use crate::domain::{ActOutcome, LockKey, NodeAct, Owner, Timestamp, quorum};
 
 type Lock = (LockKey, Layout);
 
 /// The tries that are under way in this process.
 #[derive(Clone, Default)]
-pub struct Tries(Arc<Mutex<HashMap<Lock, watch::Receiver<Option<Attempt>>>>>);
+pub struct Tries(Arc<Mutex<HashMap<Lock, watch::Receiver<Option<Outcome>>>>>);
+
+/// What came of a try, for those who joined it.
+#[derive(Clone)]
+struct Outcome {
+    attempt: Attempt,
+    /// The lease that was wanted.
+    ttl: Duration,
+    /// How long a node could take for it.
+    limit: Duration,
+    /// Nothing of that lease would have been left when the try ended.
+    outlasted_its_lease: bool,
+}
+
+impl Outcome {
+    /// Whether somebody who wants this lease, and gives a node this long, may take it for what their own try would come to.
+    fn is_valid_for(&self, ttl: Duration, limit: Duration) -> bool {
+        match self.attempt.end {
+            End::NoQuorum => {
+                let had_as_long = limit <= self.limit;
+                had_as_long && (ttl <= self.ttl || !self.outlasted_its_lease)
+            }
+            End::Won(_) | End::Taken { .. } | End::NotHeld | End::WrongType(_) => true,
+        }
+    }
+}
 
 impl Tries {
     /// One try, or the outcome of one that somebody else made in the meantime.
@@ -34,12 +62,15 @@ impl Tries {
             match self.join(&lock) {
                 Part::Lead(told) => return self.lead(claim, lock, told, now).await,
                 Part::Listen(heard) => {
-                    if let Some(attempt) = outcome(heard).await {
-                        return attempt;
+                    let (ttl, limit) = (claim.want().ttl, claim.limit());
+                    if let Some(outcome) = outcome(heard).await
+                        && outcome.is_valid_for(ttl, limit)
+                    {
+                        return outcome.attempt;
                     }
                 }
             }
-            // Whoever made it went away in the middle of it.
+            // Whoever made it went away in the middle of it, or failed for want of time that this one has.
         }
     }
 
@@ -58,19 +89,26 @@ impl Tries {
         &self,
         claim: &mut Claim<'_>,
         lock: Lock,
-        told: watch::Sender<Option<Attempt>>,
+        told: watch::Sender<Option<Outcome>>,
         now: Timestamp,
     ) -> Attempt {
         let under_way = UnderWay { tries: self, lock };
+        let (began, limit, ttl) = (Instant::now(), claim.limit(), claim.want().ttl);
         let attempt = claim.try_once().await;
         drop(under_way);
         if told.receiver_count() > 0 {
-            told.send_replace(Some(for_others(&attempt, claim.want(), now)));
+            let took = attempt.known_at.saturating_duration_since(began);
+            told.send_replace(Some(Outcome {
+                attempt: for_others(&attempt, claim.want(), now),
+                ttl,
+                limit,
+                outlasted_its_lease: quorum::validity(ttl, took, claim.drift()).is_none(),
+            }));
         }
         attempt
     }
 
-    fn tries(&self) -> MutexGuard<'_, HashMap<Lock, watch::Receiver<Option<Attempt>>>> {
+    fn tries(&self) -> MutexGuard<'_, HashMap<Lock, watch::Receiver<Option<Outcome>>>> {
         self.0.lock().expect("nobody panics while holding it")
     }
 }
@@ -78,12 +116,12 @@ impl Tries {
 /// What somebody does about a try.
 enum Part {
     /// Makes it, and tells the others.
-    Lead(watch::Sender<Option<Attempt>>),
+    Lead(watch::Sender<Option<Outcome>>),
     /// Hears what comes of it.
-    Listen(watch::Receiver<Option<Attempt>>),
+    Listen(watch::Receiver<Option<Outcome>>),
 }
 
-async fn outcome(mut told: watch::Receiver<Option<Attempt>>) -> Option<Attempt> {
+async fn outcome(mut told: watch::Receiver<Option<Outcome>>) -> Option<Outcome> {
     told.wait_for(Option::is_some).await.ok()?.clone()
 }
 
@@ -113,7 +151,7 @@ fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
             other => other.clone(),
         },
     };
-    let taken = |owner: Option<Owner>, left: std::time::Duration| End::Taken {
+    let taken = |owner: Option<Owner>, left: Duration| End::Taken {
         owner,
         lease_ms: u64::try_from(left.as_millis()).ok(),
     };
@@ -126,5 +164,45 @@ fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
         known_at: attempt.known_at,
         fence: None,
         token: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_for_want_of_time_is_passed_on_to_nobody_who_has_more() {
+        let ms = Duration::from_millis;
+        let outcome = |end, outlasted_its_lease| Outcome {
+            attempt: Attempt {
+                nodes: Vec::new(),
+                end,
+                known_at: Instant::now(),
+                fence: None,
+                token: None,
+            },
+            ttl: ms(1_000),
+            limit: ms(50),
+            outlasted_its_lease,
+        };
+        let taken = End::Taken {
+            owner: None,
+            lease_ms: None,
+        };
+        for (end, outlasted, ttl, limit, is_valid) in [
+            (End::NoQuorum, false, 1_000, 50, true),
+            (End::NoQuorum, false, 500, 25, true),
+            (End::NoQuorum, false, 30_000, 500, false),
+            (End::NoQuorum, false, 1_010, 50, true),
+            (End::NoQuorum, true, 1_010, 50, false),
+            (End::NoQuorum, true, 1_000, 50, true),
+            (taken, true, 30_000, 500, true),
+            (End::WrongType("list".to_owned()), true, 30_000, 500, true),
+        ] {
+            let outcome = outcome(end.clone(), outlasted);
+            let is = outcome.is_valid_for(ms(ttl), ms(limit));
+            assert_eq!(is, is_valid, "{end:?} for {ttl} ms, {limit} ms a node");
+        }
     }
 }

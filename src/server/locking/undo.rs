@@ -83,12 +83,14 @@ impl Claim<'_> {
     /// Leaves the queues, for good: whoever is behind in them comes next. Nodes that do not answer are told later.
     pub async fn leave(&mut self) {
         let leave = self.errand(Task::Leave(self.wait));
-        let limit = self.group.config.limit_per_node(self.want.ttl);
         let queued = &self.queued;
         let leaving = self
             .nodes()
             .filter(|(place, _)| queued.contains(place))
-            .map(async |(place, node)| (place, leave.run(&node, limit).await));
+            .map(async |(place, node)| {
+                let limit = self.group.limit_of(&node, self.want.ttl);
+                (place, leave.run(&node, limit).await)
+            });
         for (place, told) in join_all(leaving).await {
             // Not there may also mean not there yet.
             if let Ok(Told::Done) = told {

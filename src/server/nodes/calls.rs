@@ -1,15 +1,17 @@
-//! Calls to a node, none longer than its limit. One caller's missed answer costs no other caller anything, and nobody waits
-//! for a node that is known to be down. In a cluster an act goes where its slot went.
+//! Calls to a node, none longer than its limit. One caller's missed reply costs no other caller anything: the connection that
+//! all share is replaced only when nothing came over it for the command time limit. Nobody waits for a node that is known to be
+//! down. In a cluster an act goes where its slot went.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{ErrorKind, RedisError, RedisResult};
+use redis::{RedisError, RedisResult};
 
 use super::cluster::Elsewhere;
 use super::line::{Line, Purpose, within};
 use super::node::{Access, Node};
 use super::trouble::{Missed, Trouble};
+use super::wire::is_reply;
 use crate::domain::NodeState;
 
 /// So often an act follows a slot from node to node.
@@ -17,6 +19,9 @@ const MOST_HOPS: u32 = 8;
 
 /// The pause before a node is asked again whose slot is just on its way.
 const WHILE_IT_MOVES: Duration = Duration::from_millis(10);
+
+/// So much of its limit a caller may spend on finding the connection and still count as one who waited for all of it.
+const TO_FIND_THE_LINE: Duration = Duration::from_millis(10);
 
 /// What a call came to, unless it was missed.
 enum Called<T> {
@@ -90,7 +95,6 @@ impl Node {
             is_asking: false,
         };
         let mut there: Option<Arc<Self>> = None;
-        // The first is asked for the whole of it: what is a moment shorter would pass for the limit of a hurried act.
         let mut left = limit;
         for _ in 0..MOST_HOPS {
             let node = there.as_deref().unwrap_or(self);
@@ -131,10 +135,11 @@ impl Node {
     {
         let (began, purpose) = (Instant::now(), how.purpose);
         let line = self.line(purpose, limit).await?.asking(how.is_asking);
-        let number = line.number;
-        match within(limit.saturating_sub(began.elapsed()), call(line)).await {
+        let (asked, number, before) = (line.clone(), line.number, line.replies());
+        let left = limit.saturating_sub(began.elapsed());
+        match within(left, call(line)).await {
             Ok(Ok(answer)) => Ok(Called::Answered(answer)),
-            Ok(Err(error)) if is_the_node_speaking(&error) => {
+            Ok(Err(error)) if is_reply(&error) => {
                 if let Some(elsewhere) = self.elsewhere(&error) {
                     return Ok(Called::Elsewhere(elsewhere));
                 }
@@ -155,11 +160,14 @@ impl Node {
             }
             Err(_) => {
                 let trouble = Trouble::no_answer(limit);
-                // Too slow for a hurried act is not down for everybody: then only the connection goes.
-                if purpose == Purpose::Acting && limit < self.command_timeout {
-                    self.replace(number);
-                } else {
-                    self.give_up(number, purpose, &trouble);
+                // On a connection that brings others their replies, only this one is late.
+                if asked.replies() == before {
+                    if left + TO_FIND_THE_LINE >= self.command_timeout {
+                        self.give_up(number, purpose, &trouble);
+                    } else if purpose != Purpose::Acting || asked.suspect() {
+                        // Too slow for a hurried caller is not down for everybody: the supervisor waits longer.
+                        self.kick.notify_one();
+                    }
                 }
                 Err(Missed::Unanswered {
                     reason: trouble.reason,
@@ -192,13 +200,12 @@ impl Node {
             .expect("waited for it")
     }
 
-    /// Drops an acting connection for good, because it never gets over an answer that does not come.
-    fn replace(&self, number: u64) {
+    /// Drops an acting connection over which nothing comes any more.
+    pub(super) fn drop_acting(&self, number: u64) {
         self.access.send_if_modified(|access| match access {
             Access::Open { acting, .. } => acting.take_if(|line| line.number == number).is_some(),
             Access::Starting | Access::Shut(_) => false,
         });
-        self.kick.notify_one();
     }
 
     /// Takes the node out of use because of this connection, unless that was replaced meanwhile. A replica that is only
@@ -238,15 +245,5 @@ fn on_its_way() -> Missed {
     Missed::Refused {
         reason: "the slot of this key is on its way from one node of the cluster to another"
             .to_owned(),
-    }
-}
-
-/// The connection works, and what came over it is the node's answer to this command.
-fn is_the_node_speaking(error: &RedisError) -> bool {
-    match error.kind() {
-        ErrorKind::Server(_) | ErrorKind::Extension => true,
-        // Answers of an unexpected shape; a broken protocol makes the connection itself end.
-        ErrorKind::UnexpectedReturnType => true,
-        _ => false,
     }
 }

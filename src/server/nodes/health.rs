@@ -25,6 +25,9 @@ pub struct ClockStep {
 /// From how many round trips the best one tells the clock's skew.
 const ROUND_TRIPS_KEPT: usize = 8;
 
+/// From how many round trips on the shortest is what the network takes, and not what a busy machine took.
+const ROUND_TRIPS_TO_SETTLE: usize = 3;
+
 /// What one check of a healthy node brought.
 #[derive(Clone, Debug)]
 pub struct Vitals {
@@ -456,6 +459,12 @@ impl Health {
         known.map_or(0, |((_, skew), at)| {
             skew.saturating_sub(now.step_ms_since(at))
         })
+    }
+
+    /// The same once it was measured often enough to be relied on.
+    pub fn settled_round_trip(&self) -> Option<Duration> {
+        let is_settled = self.round_trips.len() >= ROUND_TRIPS_TO_SETTLE;
+        is_settled.then(|| self.shortest_round_trip())
     }
 
     /// The node as people see it; its votes are its group's matter.

@@ -1,8 +1,9 @@
-//! One connection to a node: opened, named, and checked. It is used until its first missed answer, then replaced.
+//! One connection to a node: opened, named, and checked. It is used until nothing came over it for the command time limit,
+//! then replaced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 use super::health::{Facts, Vitals};
 use super::scripts;
 use super::trouble::Trouble;
-use super::wire::Wire;
+use super::wire::{Wire, is_reply};
 use crate::server::clock::Clock;
 
 /// An open connection. Clones share it.
@@ -29,6 +30,8 @@ pub struct Line {
     pub leaves_no_trace: bool,
     /// Which commands this server has that take the place of a script.
     pub abilities: Abilities,
+    /// Somebody's reply did not come in time, and nothing else came either: whether it still works is to be checked.
+    is_suspected: Arc<AtomicBool>,
 }
 
 /// Commands that compare before they write, where the server has them and this user may call them.
@@ -133,7 +136,37 @@ impl Line {
             number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
             abilities,
+            is_suspected: Arc::default(),
         })
+    }
+
+    /// How many replies came over it so far, to whichever of its callers.
+    pub(super) fn replies(&self) -> u64 {
+        self.connection.replies()
+    }
+
+    /// Asks for a check of whether it still works. Returns whether nobody had asked for one yet.
+    pub(super) fn suspect(&self) -> bool {
+        !self.is_suspected.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether it is to be checked.
+    pub(super) fn is_suspected(&self) -> bool {
+        self.is_suspected.load(Ordering::Relaxed)
+    }
+
+    /// Sends a `PING`, and returns whether anything came over the connection within this time.
+    pub(super) async fn ping(&mut self, limit: Duration) -> bool {
+        // A reply that is missed from now on asks for the next check.
+        self.is_suspected.store(false, Ordering::Relaxed);
+        let before = self.replies();
+        let ping = redis::cmd("PING");
+        let asking = ping.query_async::<Value>(&mut self.connection);
+        match within(limit, asking).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => is_reply(&error),
+            Err(_) => self.replies() != before,
+        }
     }
 
     /// The same connection with `ASKING` before each command, or without.

@@ -331,6 +331,11 @@ impl Node {
         self.health().shortest_round_trip()
     }
 
+    /// The same once it was measured often enough to be relied on.
+    pub(super) fn settled_round_trip(&self) -> Option<Duration> {
+        self.health().settled_round_trip()
+    }
+
     /// The clock that moments are read from.
     pub fn clock(&self) -> &Clock {
         &self.clock

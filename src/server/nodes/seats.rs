@@ -1,6 +1,7 @@
 //! Which nodes a group has, and which of them decide about a lock: all of them, or in a cluster the one that has it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -44,6 +45,35 @@ impl Group {
             Members::Fixed(nodes) => Arc::clone(nodes),
             Members::Cluster(cluster) => Arc::new([cluster.node_of(key)]),
         }
+    }
+
+    /// How long this node may take for a lock of `ttl`: time for a few round trips to it in any case.
+    pub fn limit_of(&self, node: &Node, ttl: Duration) -> Duration {
+        let config = &self.config;
+        let round_trip = node.shortest_round_trip();
+        config
+            .locking
+            .limit_per_node(config.command_timeout, ttl, round_trip)
+    }
+
+    /// How long the slowest of these nodes may take for a lock of `ttl`.
+    pub fn longest_limit(&self, seats: &[Arc<Node>], ttl: Duration) -> Duration {
+        let limits = seats.iter().map(|node| self.limit_of(node, ttl));
+        limits.max().unwrap_or(self.config.command_timeout)
+    }
+
+    /// The shortest lease that can work for this lock, by how far away the nearest quorum of its nodes is. Nothing before
+    /// that was measured.
+    pub fn shortest_ttl(&self, key: &LockKey) -> Option<Duration> {
+        let seats = self.seats(key);
+        let mut round_trips: Vec<Duration> = seats
+            .iter()
+            .filter_map(|node| node.settled_round_trip())
+            .collect();
+        round_trips.sort_unstable();
+        let majority = crate::domain::quorum::majority(seats.len());
+        let furthest_needed = round_trips.get(majority - 1)?;
+        Some(self.config.locking.shortest_ttl(*furthest_needed))
     }
 
     /// Whether a node has a say in a lock.

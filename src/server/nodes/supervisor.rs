@@ -90,23 +90,38 @@ impl Node {
         loop {
             round = round.wrapping_add(1);
             let _either_way_look = timeout(CHECK_EVERY, self.kick.notified()).await;
-            let (mut observing, acting_is_away) = match &*self.access.borrow() {
+            let (mut observing, acting) = match &*self.access.borrow() {
                 Access::Open {
                     observing, acting, ..
-                } => (observing.clone(), acting.is_none()),
+                } => (observing.clone(), acting.clone()),
                 Access::Shut(trouble) => return trouble.clone(),
                 Access::Starting => continue,
             };
             let thoroughly = round.is_multiple_of(CHECKS_PER_INFO);
-            match self.check(&mut observing, thoroughly).await {
+            let checking = self.check(&mut observing, thoroughly);
+            let (checked, acting_works) = tokio::join!(checking, self.acting_works(acting));
+            match checked {
                 Ok(vitals) => self.hear(vitals),
                 Err(trouble) => return trouble,
             }
-            if acting_is_away && let Err(trouble) = self.reopen_acting().await {
+            if !acting_works && let Err(trouble) = self.reopen_acting().await {
                 return trouble;
             }
             self.keep_reading().await;
         }
+    }
+
+    /// Whether there is an acting connection, and something still comes over it where a reply was missed. One over which
+    /// nothing comes is dropped: it never gets over that.
+    async fn acting_works(&self, acting: Option<Line>) -> bool {
+        let Some(mut line) = acting else {
+            return false;
+        };
+        let works = !line.is_suspected() || line.ping(self.command_timeout).await;
+        if !works {
+            self.drop_acting(line.number);
+        }
+        works
     }
 
     fn hear(&self, vitals: Vitals) {

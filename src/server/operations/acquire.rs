@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
@@ -58,6 +59,10 @@ pub struct Acquired {
     pub expires_at: Timestamp,
     /// What happened on each node.
     pub nodes: Vec<NodeAct>,
+    /// The same moment as `expires_at`, by a clock that nobody sets; nothing in an answer that was kept.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub valid_until: Option<Instant>,
 }
 
 /// An acquire that was found to be possible.
@@ -122,7 +127,7 @@ impl Operations {
     ) -> Result<Wanted, Fault> {
         let group = self.group_to_act_on(actor, Verb::Acquire, id)?;
         check_key(&id.key)?;
-        let ttl = check_ttl(&group, request.ttl_ms)?;
+        let ttl = check_ttl(&group, id, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);
         if wait > LONGEST_WAIT {
             return Err(impossible(
@@ -199,7 +204,8 @@ impl Operations {
         }
         let (validity, nodes) = won(&group, attempt, Act::Acquire)
             .inspect_err(|fault| self.refused_acquire(id, fault))?;
-        let expires_at = self.index().now().plus(validity);
+        let (expires_at, valid_until) =
+            (self.index().now().plus(validity), Instant::now() + validity);
         let fingerprint = want.token.fingerprint();
         tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
         let won = Won::new(id, request, &want, validity, &nodes, actor);
@@ -212,6 +218,7 @@ impl Operations {
             validity_ms: millis(validity),
             expires_at,
             nodes,
+            valid_until: Some(valid_until),
         })
     }
 

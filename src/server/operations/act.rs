@@ -70,7 +70,7 @@ impl Operations {
         let group = self.group_to_act_on(actor, Verb::Extend, id)?;
         check_key(&id.key)?;
         let token = check_token(token)?;
-        let ttl = check_ttl(&group, ttl_ms)?;
+        let ttl = check_ttl(&group, id, ttl_ms)?;
         Ok((group, token, ttl))
     }
 
@@ -141,7 +141,16 @@ impl Operations {
         let nodes = locking::release(group, &id.key, token).await;
         let at = self.index().now();
         let other = |nodes| Fault::NotOwner { nodes };
-        released(group, &nodes, other).inspect_err(|fault| refused("release", id, fault))?;
+        let end = match is_lost(group.quorum(), &nodes) {
+            true => Err(other(nodes.clone())),
+            false => released(group.quorum(), &nodes, other),
+        };
+        if let Err(fault) = end {
+            refused("release", id, &fault);
+            // What was left of it on some node may be gone.
+            self.index().look_soon(id);
+            return Err(fault);
+        }
         tracing::debug!(act = "release", lock.group = id.group, lock.key = ?id.key, owner = %token.fingerprint(), "released");
         let holds = locking::holds_left(&nodes);
         if holds.is_none() {
@@ -186,21 +195,59 @@ pub(super) fn won(
         }
         (End::Taken { .. }, Act::Extend) => Err(Fault::NotOwner { nodes }),
         (End::NotHeld, _) => Err(Fault::NotHeld { nodes }),
-        (End::NoQuorum, _) => Err(no_quorum(group, nodes)),
+        (End::NoQuorum, _) => Err(no_quorum(group.quorum(), nodes)),
         (End::WrongType(detail), _) => Err(Fault::WrongType { detail, nodes }),
     }
 }
 
+/// On how many nodes a release leaves what may still be its owner's hold.
+pub(super) fn remaining(nodes: &[NodeAct]) -> usize {
+    let may_hold = |node: &&NodeAct| match node.outcome {
+        ActOutcome::Failed { .. } | ActOutcome::Pending | ActOutcome::AnotherHold => true,
+        ActOutcome::Acquired
+        | ActOutcome::Extended
+        | ActOutcome::Released
+        | ActOutcome::Releasable
+        | ActOutcome::Holds { .. }
+        | ActOutcome::NotHeld
+        | ActOutcome::OtherOwner { .. } => false,
+    };
+    nodes.iter().filter(may_hold).count()
+}
+
+/// Whether somebody else has had the lock on a quorum before its owner released what was left of it.
+fn is_lost(quorum: usize, nodes: &[NodeAct]) -> bool {
+    let is_theirs = |node: &&NodeAct| matches!(node.outcome, ActOutcome::OtherOwner { .. });
+    nodes.iter().filter(is_theirs).count() >= quorum
+}
+
 /// Whether a release took place, or why not; `other` makes the fault for a lock that somebody else holds.
+///
+/// It took place only if the nodes that it did not reach are too few for a quorum of the same owner.
 pub(super) fn released(
-    group: &Group,
+    quorum: usize,
     nodes: &[NodeAct],
     other: impl FnOnce(Vec<NodeAct>) -> Fault,
 ) -> Result<(), Fault> {
+    if locking::holds_left(nodes).is_some() {
+        return Ok(());
+    }
     let any = |wanted: fn(&ActOutcome) -> bool| nodes.iter().any(|node| wanted(&node.outcome));
-    if any(|outcome| matches!(outcome, ActOutcome::Released | ActOutcome::Releasable))
-        || locking::holds_left(nodes).is_some()
-    {
+    let is_away =
+        |outcome: &ActOutcome| matches!(outcome, ActOutcome::Released | ActOutcome::Releasable);
+    let was_reached = |node: &&NodeAct| {
+        is_away(&node.outcome) || matches!(node.outcome, ActOutcome::Holds { .. })
+    };
+    let (reached, remaining) = (nodes.iter().filter(was_reached).count(), remaining(nodes));
+    if reached > 0 && remaining >= quorum {
+        return Err(Fault::PartlyReleased {
+            released: count(reached),
+            remaining: count(remaining),
+            quorum: count(quorum),
+            nodes: nodes.to_vec(),
+        });
+    }
+    if nodes.iter().any(|node| is_away(&node.outcome)) {
         return Ok(());
     }
     if any(|outcome| matches!(outcome, ActOutcome::OtherOwner { .. })) {
@@ -215,36 +262,47 @@ pub(super) fn released(
         .iter()
         .filter(|node| matches!(node.outcome, ActOutcome::Failed { .. }))
         .count();
-    if failed >= group.quorum() {
-        return Err(no_quorum(group, nodes.to_vec()));
+    if failed >= quorum {
+        return Err(no_quorum(quorum, nodes.to_vec()));
     }
     Err(Fault::NotHeld {
         nodes: nodes.to_vec(),
     })
 }
 
-fn no_quorum(group: &Group, nodes: Vec<NodeAct>) -> Fault {
+fn no_quorum(quorum: usize, nodes: Vec<NodeAct>) -> Fault {
     let reached = nodes
         .iter()
         .filter(|node| !matches!(node.outcome, ActOutcome::Failed { .. }))
         .count();
     Fault::NoQuorum {
         reached: count(reached),
-        quorum: count(group.quorum()),
+        quorum: count(quorum),
         nodes,
     }
 }
 
-pub(super) fn check_ttl(group: &Group, ttl_ms: u64) -> Result<Duration, Fault> {
+pub(super) fn check_ttl(group: &Group, id: &LockId, ttl_ms: u64) -> Result<Duration, Fault> {
     /// Below this, drift alone (1 % + 2 ms) and one round trip eat the lease up.
     const SHORTEST: Duration = Duration::from_millis(10);
     let ttl = Duration::from_millis(ttl_ms);
     let longest = group.config.locking.longest_lease;
+    let too_short = |shortest: Duration, detail: String| Fault::Impossible {
+        field: "ttl_ms".to_owned(),
+        detail,
+        min_ttl_ms: Some(millis(shortest)),
+    };
     if ttl < SHORTEST {
-        return Err(impossible(
-            "ttl_ms",
-            format!("must be at least {} ms", SHORTEST.as_millis()),
-        ));
+        let detail = format!("must be at least {} ms", SHORTEST.as_millis());
+        return Err(too_short(SHORTEST, detail));
+    }
+    let shortest = group.shortest_ttl(&id.key);
+    if let Some(shortest) = shortest.filter(|shortest| ttl < *shortest) {
+        let detail = format!(
+            "must be at least {} ms: the round trips to the nodes of this group take longer than a shorter lease lasts",
+            shortest.as_millis()
+        );
+        return Err(too_short(shortest, detail));
     }
     if ttl > longest {
         return Err(impossible(
@@ -279,9 +337,81 @@ pub(super) fn impossible(field: &str, detail: String) -> Fault {
     Fault::Impossible {
         field: field.to_owned(),
         detail,
+        min_ttl_ms: None,
     }
 }
 
 pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
     tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acts(outcomes: &str) -> Vec<NodeAct> {
+        let outcome = |word| match word {
+            'r' => ActOutcome::Released,
+            'n' => ActOutcome::NotHeld,
+            'o' => ActOutcome::OtherOwner { owner: None },
+            'a' => ActOutcome::AnotherHold,
+            'p' => ActOutcome::Pending,
+            'h' => ActOutcome::Holds { holds: 1 },
+            _ => ActOutcome::Failed {
+                reason: "no answer".to_owned(),
+            },
+        };
+        let act = |word| NodeAct {
+            node: "a".to_owned(),
+            outcome: outcome(word),
+        };
+        outcomes.chars().map(act).collect()
+    }
+
+    #[test]
+    fn a_release_took_place_only_where_its_owner_can_have_no_quorum_left() {
+        for (nodes, came_to) in [
+            ("r", "released"),
+            ("rrr", "released"),
+            ("rrf", "released"),
+            ("rrp", "released"),
+            ("rff", "partly-released"),
+            ("rfa", "partly-released"),
+            ("raa", "partly-released"),
+            ("hff", "partly-released"),
+            ("rfn", "released"),
+            ("rfo", "released"),
+            ("rrfff", "partly-released"),
+            ("rrrff", "released"),
+            ("rnnff", "released"),
+            ("rf", "released"),
+            ("rfff", "partly-released"),
+            ("hhf", "released"),
+            ("fff", "no-quorum"),
+            ("nff", "no-quorum"),
+            ("nnf", "not-held"),
+            ("onf", "other"),
+            ("noo", "other"),
+            ("naa", "hold-changed"),
+        ] {
+            let acts = acts(nodes);
+            let quorum = crate::domain::quorum::majority(acts.len());
+            let end = released(quorum, &acts, |nodes| Fault::NotOwner { nodes });
+            let code = match end {
+                Ok(()) => "released",
+                Err(Fault::NotOwner { .. }) => "other",
+                Err(fault) => fault.code(),
+            };
+            assert_eq!(code, came_to, "{nodes}");
+        }
+    }
+
+    #[test]
+    fn an_owner_has_lost_its_lock_where_others_have_it_on_a_quorum() {
+        for (nodes, lost) in [("roo", true), ("rro", false), ("fno", false), ("o", true)] {
+            let acts = acts(nodes);
+            let quorum = crate::domain::quorum::majority(acts.len());
+            assert_eq!(is_lost(quorum, &acts), lost, "{nodes}");
+        }
+    }
 }

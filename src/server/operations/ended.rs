@@ -1,9 +1,12 @@
 //! The acts as doors call them: each is counted and told when it has ended, whatever came of it.
 
+use std::sync::Arc;
+
 use super::{AcquireRequest, Acquired, Extended, ForceRelease, Operations};
 use crate::domain::{ActKind, Fault, LockId, Released};
 use crate::server::access::Actor;
 use crate::server::locking::Token;
+use crate::server::telemetry::traces;
 use crate::server::webhooks::{Ended, Event};
 
 impl Operations {
@@ -66,9 +69,29 @@ impl Operations {
     /// Releases somebody else's lock, if its owner is still the one that was seen.
     ///
     /// Asked for by name in production, and everywhere where a release of that format does harm: which one it is, the nodes
-    /// tell.
+    /// tell. What was begun comes to its end, with everything that follows it, also when its caller is gone.
     pub async fn force_release(
-        &self,
+        self: &Arc<Self>,
+        actor: &Actor,
+        id: &LockId,
+        request: ForceRelease<'_>,
+    ) -> Result<Released, Fault> {
+        let (operations, actor, id) = (Arc::clone(self), actor.clone(), id.clone());
+        let request = request.owned();
+        let forcing = async move {
+            let request = request.borrowed();
+            operations.force_and_tell(&actor, &id, request).await
+        };
+        let forcing = tokio::spawn(traces::carried(forcing));
+        forcing.await.unwrap_or_else(|why| {
+            Err(Fault::Internal {
+                detail: format!("it was cut off: {why}"),
+            })
+        })
+    }
+
+    async fn force_and_tell(
+        self: &Arc<Self>,
         actor: &Actor,
         id: &LockId,
         request: ForceRelease<'_>,
@@ -86,7 +109,7 @@ impl Operations {
     }
 
     /// Tells of an act, if anybody wants to hear of it.
-    fn tell(&self, act: ActKind, id: &LockId, ended: impl FnOnce(ActKind) -> Ended) {
+    pub(super) fn tell(&self, act: ActKind, id: &LockId, ended: impl FnOnce(ActKind) -> Ended) {
         if self.webhooks.hears_of(act, &id.group) {
             let event = Event::act(ended(act), self.index().now());
             self.webhooks.tell_of(act, &id.group, &event);

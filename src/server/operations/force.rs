@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::act::{impossible, refused, released};
 use super::aftermath::Freed;
 use super::audited::asked;
+use super::completion::Incomplete;
 use super::{Operations, check_key};
 use crate::domain::{
     ActKind, ActOutcome, Environment, Fault, Fingerprint, Lock, LockId, NodeAct, Released,
@@ -33,9 +34,39 @@ pub struct ForceRelease<'a> {
     pub confirm: Option<&'a str>,
 }
 
+/// The same, for a task of its own.
+pub(super) struct OwnedRequest {
+    fingerprint: Fingerprint,
+    seen: SeenHold,
+    reason: String,
+    confirm: Option<String>,
+}
+
+impl ForceRelease<'_> {
+    pub(super) fn owned(self) -> OwnedRequest {
+        OwnedRequest {
+            fingerprint: self.fingerprint.clone(),
+            seen: self.seen,
+            reason: self.reason.to_owned(),
+            confirm: self.confirm.map(str::to_owned),
+        }
+    }
+}
+
+impl OwnedRequest {
+    pub(super) fn borrowed(&self) -> ForceRelease<'_> {
+        ForceRelease {
+            fingerprint: &self.fingerprint,
+            seen: self.seen,
+            reason: &self.reason,
+            confirm: self.confirm.as_deref(),
+        }
+    }
+}
+
 impl Operations {
     pub(super) async fn free(
-        &self,
+        self: &Arc<Self>,
         actor: &Actor,
         id: &LockId,
         request: ForceRelease<'_>,
@@ -50,9 +81,9 @@ impl Operations {
     }
 
     async fn force_on(
-        &self,
+        self: &Arc<Self>,
         actor: &Actor,
-        group: &Group,
+        group: &Arc<Group>,
         id: &LockId,
         request: ForceRelease<'_>,
         open: OpenAct<'_>,
@@ -60,6 +91,7 @@ impl Operations {
         let ForceRelease {
             fingerprint,
             reason,
+            seen,
             ..
         } = request;
         let asked_with = actor.request().map(tracing::field::display);
@@ -87,21 +119,30 @@ impl Operations {
             Ok(()) => End::done(&forced.nodes),
             Err(fault) => End::fault(fault),
         });
+        if matches!(end, Ok(()) | Err(Fault::PartlyReleased { .. })) {
+            self.complete_later(Incomplete {
+                group: Arc::clone(group),
+                id: id.clone(),
+                fingerprint: fingerprint.clone(),
+                seen: seen.or(forced.hold),
+                known_as: condemned.known_as,
+                harm_accepted: condemned.harm_accepted,
+                reason: reason.trim().to_owned(),
+                nodes: forced.nodes.clone(),
+                before: before.clone(),
+                by: actor.clone(),
+                is_partial: end.is_err(),
+            });
+        }
         if end.is_ok() {
-            self.index().forced(id, fingerprint).await;
-            if let Some(kept) = kept {
-                kept.lose(Loss::Forced);
-            }
-            self.queues(&id.group).freed(&id.key);
             let freed = Freed {
                 id: id.clone(),
                 owner: fingerprint.clone(),
                 at,
-                before,
+                before: before.clone(),
                 by: actor.clone(),
             };
-            self.aftermaths
-                .watch(self.index(), &self.audit, &self.webhooks, freed);
+            self.was_forced(freed, kept.as_ref()).await;
         }
         // What was not released is kept on, or found to be lost.
         drop(paused);
@@ -114,6 +155,17 @@ impl Operations {
             holds: None,
             seen_after,
         })
+    }
+
+    /// What follows once an owner's quorum was taken away: history, those who wait, and a look at what becomes of it.
+    pub(super) async fn was_forced(&self, freed: Freed, kept: Option<&Arc<Kept>>) {
+        self.index().forced(&freed.id, &freed.owner).await;
+        if let Some(kept) = kept {
+            kept.lose(Loss::Forced);
+        }
+        self.queues(&freed.id.group).freed(&freed.id.key);
+        self.aftermaths
+            .watch(self.index(), &self.audit, &self.webhooks, freed);
     }
 
     /// What a release would come to, as far as the nodes show now: the same checks and comparisons, and nothing is done.
@@ -165,7 +217,12 @@ impl Operations {
     }
 
     /// Whether the board knows that this owner let the lock go since somebody saw it, and has it again.
-    fn was_acquired_again(&self, id: &LockId, fingerprint: &Fingerprint, seen: SeenHold) -> bool {
+    pub(super) fn was_acquired_again(
+        &self,
+        id: &LockId,
+        fingerprint: &Fingerprint,
+        seen: SeenHold,
+    ) -> bool {
         let Some(since) = seen.acquired_at else {
             return false;
         };
@@ -213,7 +270,7 @@ fn forced_end(group: &Group, forced: &Forced) -> Result<(), Fault> {
         owner: forced.owner_now.clone(),
         nodes,
     };
-    released(group, &forced.nodes, other)
+    released(group.quorum(), &forced.nodes, other)
 }
 
 fn fault_of(refusal: Refusal, id: &LockId) -> Fault {

@@ -16,7 +16,6 @@ use crate::domain::{
     View,
 };
 use crate::server::access::Actor;
-use crate::server::telemetry::traces;
 
 /// So many are on their way at the same time: few enough for a node that serves others, too.
 const TOGETHER: usize = 16;
@@ -95,16 +94,7 @@ impl Operations {
             let actor = actor.clone();
             let (id, fingerprint) = (item.id.clone(), item.fingerprint.clone());
             async move {
-                let one =
-                    async move { operations.force_one(&actor, &item, &reason, dry_run).await };
-                // A task of its own: it comes to its end, and a fault in it is nobody else's.
-                let end = tokio::spawn(traces::carried(one))
-                    .await
-                    .unwrap_or_else(|why| {
-                        Err(Fault::Internal {
-                            detail: format!("it was cut off: {why}"),
-                        })
-                    });
+                let end = operations.force_one(&actor, &item, &reason, dry_run).await;
                 ForcedItem {
                     id,
                     fingerprint,
@@ -159,7 +149,7 @@ impl Operations {
     }
 
     async fn force_one(
-        &self,
+        self: &Arc<Self>,
         actor: &Actor,
         item: &Condemned,
         reason: &str,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::act::refused;
 use super::{AcquireRequest, Acquired, Operations};
@@ -239,11 +240,16 @@ impl Operations {
         ahead: Duration,
     ) -> Result<Kept, Fault> {
         let group = self.group_to_act_on(actor, Verb::Extend, id)?;
+        // Counted from the nodes' replies: writing the end of the acquire down may have taken a while since.
+        let validity = match acquired.valid_until {
+            Some(until) => until.saturating_duration_since(Instant::now()),
+            None => Duration::from_millis(acquired.validity_ms),
+        };
         let hold = Hold {
             key: id.key.clone(),
             token: Token::from_bytes(acquired.token.as_bytes()),
             ttl,
-            validity: Duration::from_millis(acquired.validity_ms),
+            validity,
             nodes: acquired.nodes.clone(),
             limits: Limits::NONE,
             ahead,

@@ -5,6 +5,7 @@ mod act;
 mod aftermath;
 mod audited;
 mod checkup;
+mod completion;
 mod ended;
 mod force;
 mod force_many;
@@ -47,6 +48,7 @@ use crate::server::nodes::Group;
 use crate::server::telemetry::Telemetry;
 use crate::server::webhooks::Webhooks;
 use aftermath::Aftermaths;
+use completion::Completions;
 use fresh::Fresh;
 use kept::KeptLocks;
 use mine::Held;
@@ -69,6 +71,7 @@ pub struct Operations {
     telemetry: Telemetry,
     webhooks: Webhooks,
     aftermaths: Aftermaths,
+    completions: Completions,
 }
 
 /// Who waits, by group: from the first one that does.
@@ -99,6 +102,7 @@ impl Operations {
             kept: KeptLocks::default(),
             sampling: tokio::sync::Mutex::new(()),
             aftermaths: Aftermaths::default(),
+            completions: Completions::default(),
         }
     }
 
@@ -312,6 +316,7 @@ fn check_key(key: &LockKey) -> Result<(), Fault> {
         return Err(Fault::Impossible {
             field: "key".into(),
             detail: format!("is longer than {LONGEST_KEY} bytes"),
+            min_ttl_ms: None,
         });
     }
     Ok(())

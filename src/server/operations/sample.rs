@@ -48,11 +48,13 @@ impl Operations {
         let node = named.ok_or_else(|| Fault::Impossible {
             field: "node".to_owned(),
             detail: format!("the group has no node {node:?}"),
+            min_ttl_ms: None,
         })?;
         if how_long.is_zero() || how_long > LONGEST_SAMPLE {
             return Err(Fault::Impossible {
                 field: "seconds".to_owned(),
                 detail: format!("from 1 to {}", LONGEST_SAMPLE.as_secs()),
+                min_ttl_ms: None,
             });
         }
         let _only_one = self.sampling.try_lock().map_err(|_| Fault::TooMany {

@@ -335,3 +335,27 @@ async fn its_start_takes_a_moment() {
     assert_eq!(ran.status, 0, "{ran:?}");
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
+
+#[tokio::test]
+async fn a_lock_that_somebody_else_took_on_a_quorum_before_the_end_is_told_at_the_end() {
+    let nodes = RedisNodes::start(3).await;
+    let shell = Shell::on(&nodes);
+    let script = ": > begun; until test -e go-on; do sleep 0.05; done";
+    let running = shell
+        .begin(&["default", "lock:job", "--ttl", "1h"], script)
+        .await;
+    for n in [1, 2] {
+        nodes
+            .set(n, LOCK[1].as_bytes(), b"somebody else", None)
+            .await;
+    }
+    std::fs::write(shell.path("go-on"), "").unwrap();
+    let ran = ended(running).await;
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(
+        ran.err
+            .contains("the command may have run without it at the end"),
+        "{ran:?}"
+    );
+    assert_eq!(nodes.get(0, LOCK[1].as_bytes()).await, None);
+}

@@ -322,3 +322,28 @@ async fn too_few_nodes_are_told_from_a_lock_that_is_held() {
         "nothing stays on the one that is left"
     );
 }
+
+#[tokio::test]
+async fn a_release_that_reaches_a_minority_has_a_status_of_its_own() {
+    let mut nodes = RedisNodes::start(3).await;
+    let shell = Shell::on(&nodes);
+    let taken = shell.type_in("acquire", &with(&["--ttl", "10m"])).await;
+    let (token, fingerprint) = (taken.fact("token"), taken.fact("fingerprint"));
+    let fingerprint = fingerprint.replace(' ', "");
+    nodes.0[1].kill().await;
+    nodes.0[2].kill().await;
+    let words = ["--fingerprint", &fingerprint, "--reason", "stuck"];
+    let forced = shell.type_in("force-release", &with(&words)).await;
+    assert_eq!(forced.status, 7, "{forced:?}");
+    assert!(
+        forced.err.contains("the release reaches 1 of 3 nodes") && forced.err.contains("node b: "),
+        "{forced:?}"
+    );
+    nodes
+        .set(0, LOCK[1].as_bytes(), token.as_bytes(), None)
+        .await;
+    let mut release = shell.command("release", &with(&["--json"]));
+    let released = end_of(release.env("LOCKKEEPER_TOKEN", token)).await;
+    assert_eq!(released.status, 7, "{released:?}");
+    assert_eq!(released.json()["code"], "partly-released", "{released:?}");
+}

@@ -74,7 +74,7 @@ impl<'a> Claim<'a> {
         self.change_token_if_unsure();
         let ttl = Duration::from_millis(self.want.ttl_ms);
         let locking = &me.plan.locking;
-        let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
+        let limit = locking.limit_per_node(me.plan.command_timeout, ttl, Duration::ZERO);
         let began = me.clock();
         me.breathe().await;
         let nodes = me.nodes();

@@ -174,7 +174,7 @@ async fn extend(me: &Me, held: &mut Held) {
     let began = me.clock();
     let ttl = Duration::from_millis(lease_again(me, held));
     let locking = &me.plan.locking;
-    let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
+    let limit = locking.limit_per_node(me.plan.command_timeout, ttl, Duration::ZERO);
     let call = Rc::new(Call::Extend {
         lock: held.want.lock,
         token: Rc::clone(&held.want.token),

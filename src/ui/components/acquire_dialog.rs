@@ -124,7 +124,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let ttl_ms = move || in_ms(&amount.get(), &unit.get());
     let wrong = move |wanted: &'static str| {
         fault.with(|fault| match fault {
-            Some(Fault::Impossible { field, detail }) if field == wanted => {
+            Some(Fault::Impossible { field, detail, .. }) if field == wanted => {
                 Some(told::said(detail))
             }
             _ => None,

@@ -165,7 +165,7 @@ fn tone(end: ActEnd) -> Tone {
     match end {
         ActEnd::Done => Tone::Good,
         ActEnd::Refused => Tone::Plain,
-        ActEnd::Failed => Tone::Warn,
+        ActEnd::Partial | ActEnd::Failed => Tone::Warn,
         ActEnd::Unknown | ActEnd::InProgress => Tone::Unsure,
     }
 }

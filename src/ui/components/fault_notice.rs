@@ -39,6 +39,7 @@ pub fn FaultNotice(
         | Fault::UnknownGroup { .. }
         | Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
+        | Fault::PartlyReleased { .. }
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
@@ -110,6 +111,7 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
     let acts = match fault {
         Fault::Held { nodes, .. }
         | Fault::NoQuorum { nodes, .. }
+        | Fault::PartlyReleased { nodes, .. }
         | Fault::NotHeld { nodes }
         | Fault::NotOwner { nodes }
         | Fault::OwnerChanged { nodes, .. }

@@ -115,6 +115,7 @@ pub fn MineCard(
                     Err(
                         refused @ (Fault::Unanswered { .. }
                         | Fault::Internal { .. }
+                        | Fault::PartlyReleased { .. }
                         | Fault::NoQuorum { .. }),
                     ) => fault.set(Some(refused)),
                     ended => on_ended.run((id, ended)),

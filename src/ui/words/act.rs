@@ -11,6 +11,9 @@ words! {
     release_of: "Release ", "释放 ";
     of_group(group: &str, environment: &str): " of {group} ({environment})?", "（{environment}组 {group}）？";
     on_nodes(nodes: &str, group: &str, environment: &str): " on {nodes} of {group} ({environment})?", "（{environment}组 {group}，{nodes}）？";
+    on_some_nodes(on: usize, nodes: &str, group: &str, environment: &str): " on {on} of {nodes} of {group} ({environment})?", "（{environment}组 {group}，{nodes}中的 {on} 个）？";
+    cannot_be_reached(nodes: &str): "{nodes} cannot be reached and may still hold it.", "{nodes} 无法访问，可能仍持有它。";
+    keeps_a_quorum: "That is enough for a quorum: until they are back, its owner may go on holding the lock.", "这些节点已够多数：在它们恢复之前，持有者可能仍持有该锁。";
     unknown_group: "?", "？";
     whose: "Several owners are seen. Whose hold?", "看到多个持有者。释放哪一个？";
     does_not_stop: "This does not stop the process that believes it holds the lock.", "这不会停止那个认为自己持有该锁的进程。";
@@ -32,6 +35,8 @@ words! {
     has_expired(ago: &str): "It has expired by itself, {ago}.", "它已于 {ago}自行过期。";
     was_released(ago: &str): "It was gone {ago}, before its lease ended, and not by this dialog.", "它于 {ago}在租约到期前消失，并非通过此对话框释放。";
     noticed_gone(ago: &str): "It is not observed any more; that was noticed {ago}.", "已观察不到它；这是 {ago}发现的。";
+    what_you_saw: "What you saw", "你看到的";
+    now: "Now", "现在";
     owner: "Owner", "持有者";
     fingerprint: "Fingerprint", "指纹";
     held_for: "Held for", "已持有";
@@ -50,6 +55,8 @@ words! {
     does_harm: " does harm", " 会造成损害";
     all_the_same: "Go on all the same…", "仍要继续…";
     released: "Released ", "已释放 ";
+    partly_released: "Partly released: ", "部分释放：";
+    partly_released_advice: "The console releases it on the other nodes as they come back, for up to an hour. The audit shows when that is done.", "其他节点恢复后，控制台会在一小时内继续在其上释放。完成时会记录在审计中。";
     at(when: &str): ", at {when}.", "，时间 {when}。";
     what_became: "What became of it", "后来怎样了";
     watching: "Watching for another ", "继续观察 ";

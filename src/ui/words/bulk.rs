@@ -40,6 +40,8 @@ words! {
     doing: "being released…", "正在释放…";
     not_tried: "not tried", "未尝试";
     left_alone(why: &str): "left alone: {why}", "未触碰：{why}";
+    partly(on: usize, of: usize): "partly released: on {on} of {of} nodes; its owner may keep a quorum until the others are back", "部分释放：{of} 个节点中的 {on} 个；在其余节点恢复之前，持有者可能仍占多数";
+    would_partly(on: usize, of: usize): "would be released on {on} of {of} nodes only; its owner may keep a quorum until the others are back", "只会在 {of} 个节点中的 {on} 个上释放；在其余节点恢复之前，持有者可能仍占多数";
     owner_changed_since: "the owner changed since: it will be left alone", "此后持有者已改变：不会触碰它";
     harm(what: &str): "does harm: {what}", "会造成损害：{what}";
     unanswered(why: &str): "not known: {why}", "未知：{why}";
@@ -53,6 +55,27 @@ pub fn title(count: usize) -> String {
         (Language::English, 1) => "Release 1 lock?".to_owned(),
         (Language::English, count) => format!("Release {count} locks?"),
         (Language::Chinese, count) => format!("释放 {count} 把锁？"),
+    }
+}
+
+/// `Releasing 3 locks`
+pub fn title_running(count: usize) -> String {
+    match (language(), count) {
+        (Language::English, 1) => "Releasing 1 lock".to_owned(),
+        (Language::English, count) => format!("Releasing {count} locks"),
+        (Language::Chinese, count) => format!("正在释放 {count} 把锁"),
+    }
+}
+
+/// `3 of 4 locks released`
+pub fn title_over(released: usize, all: usize) -> String {
+    match (language(), all) {
+        (Language::English, 1) if released == 1 => "1 lock released".to_owned(),
+        (Language::English, _) if released == all => format!("{all} locks released"),
+        (Language::English, 1) => format!("{released} of 1 lock released"),
+        (Language::English, _) => format!("{released} of {all} locks released"),
+        (Language::Chinese, _) if released == all => format!("已释放 {all} 把锁"),
+        (Language::Chinese, _) => format!("{all} 把锁中已释放 {released} 把"),
     }
 }
 
@@ -110,13 +133,18 @@ pub fn rehearsed(would: usize, others: usize) -> String {
 }
 
 /// What the release came to.
-pub fn over(released: usize, others: usize, not_tried: usize) -> String {
+pub fn over(released: usize, partly: usize, others: usize, not_tried: usize) -> String {
+    let in_part = match (language(), partly) {
+        (_, 0) => String::new(),
+        (Language::English, partly) => format!("{partly} partly released, "),
+        (Language::Chinese, partly) => format!("{partly} 把部分释放，"),
+    };
     match language() {
         Language::English => {
-            format!("{released} released, {others} left alone, {not_tried} not tried.")
+            format!("{released} released, {in_part}{others} left alone, {not_tried} not tried.")
         }
         Language::Chinese => {
-            format!("已释放 {released} 把，{others} 把未触碰，{not_tried} 把未尝试。")
+            format!("已释放 {released} 把，{in_part}{others} 把未触碰，{not_tried} 把未尝试。")
         }
     }
 }

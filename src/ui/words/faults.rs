@@ -31,7 +31,7 @@ pub fn sentence(fault: &Fault) -> String {
 fn chinese(fault: &Fault) -> String {
     match fault {
         Fault::BadRequest { detail } => format!("请求无法读取：{}", told::said(detail)),
-        Fault::Impossible { field, detail } => {
+        Fault::Impossible { field, detail, .. } => {
             format!("{}：{}", field_name(field), told::said(detail))
         }
         Fault::ConfirmRequired { .. } => "请输入这把锁的名称以确认".to_owned(),
@@ -62,8 +62,17 @@ fn chinese(fault: &Fault) -> String {
         Fault::NoQuorum {
             reached, quorum, ..
         } => format!("参与的节点太少：{reached} 个应答，需要 {quorum} 个"),
+        Fault::PartlyReleased {
+            released,
+            remaining,
+            quorum,
+            nodes,
+        } => format!(
+            "释放只到达 {released} 个节点（共 {} 个），另有 {remaining} 个可能仍持有该锁：{quorum} 个即为多数",
+            nodes.len()
+        ),
         Fault::NotHeld { .. } => "这把锁没有被持有".to_owned(),
-        Fault::NotOwner { .. } => "这把锁由别人持有；什么都没有动".to_owned(),
+        Fault::NotOwner { .. } => "这把锁由别人持有；没有触碰对方的任何内容".to_owned(),
         Fault::OwnerChanged { .. } => "持有者已不是你看到的那个；什么都没有动".to_owned(),
         Fault::HoldChanged { .. } => {
             "持有者还是你看到的那个，但它之后又续租、重入或重新获取了锁；什么都没有动".to_owned()
@@ -151,6 +160,10 @@ pub fn advice(fault: &Fault) -> &'static str {
         Fault::NoQuorum { .. } => (
             fault.advice(),
             "让节点恢复，再试；已拿到的部分已尽可能归还。可能丢失了锁的节点，到它标明的时间或由操作员担保之后，才重新接受新锁。",
+        ),
+        Fault::PartlyReleased { .. } => (
+            fault.advice(),
+            "请恢复节点：已开始的释放会在后台于这些节点上完成。在没有节点显示这把锁之前，不要认为它已释放。",
         ),
         Fault::NotOwner { .. } => (fault.advice(), "不要再依赖这把锁：它已归别人。"),
         Fault::WrongType { .. } => (fault.advice(), "换一个名称，或看看这个键里是什么。"),

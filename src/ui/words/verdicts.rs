@@ -37,6 +37,7 @@ words! {
     extend: "extend", "续租";
     release: "release", "释放";
     force_release: "force release", "强制释放";
+    complete_release: "complete release", "完成释放";
     put_back: "put back", "放回";
     take_token: "take token", "取走令牌";
     sample: "sample", "采样";
@@ -44,6 +45,7 @@ words! {
     sign_in: "sign in", "登录";
     sign_out: "sign out", "退出登录";
     done: "done", "已完成";
+    act_partial: "partial", "部分完成";
     act_refused: "refused", "已拒绝";
     failed: "failed", "失败";
     in_progress: "in progress", "进行中";
@@ -128,6 +130,7 @@ pub fn act(act: ActKind) -> &'static str {
         ActKind::Extend => extend(),
         ActKind::Release => release(),
         ActKind::ForceRelease => force_release(),
+        ActKind::CompleteRelease => complete_release(),
         ActKind::PutBack => put_back(),
         ActKind::Vouch => vouch(),
         ActKind::TakeToken => take_token(),
@@ -141,6 +144,7 @@ pub fn act(act: ActKind) -> &'static str {
 pub fn act_end(end: ActEnd) -> &'static str {
     match end {
         ActEnd::Done => done(),
+        ActEnd::Partial => act_partial(),
         ActEnd::Refused => act_refused(),
         ActEnd::Failed => failed(),
         ActEnd::Unknown => unknown(),

@@ -24,7 +24,8 @@ use crate::server::state::AppState;
 pub struct AcquireBody {
     /// The lease in whole milliseconds: so long the lock lasts on the nodes unless it is extended. At least 10, at most the
     /// group's `longest_lease` (an hour unless configured). Choose it well above what the work takes, and far above a round
-    /// trip to the nodes: what the acquire itself took, and the drift, are taken off.
+    /// trip to the nodes: what the acquire itself took, and the drift, are taken off. A lease that three round trips to the
+    /// nearest majority would use up is refused: 422, with the shortest that works as `min_ttl_ms`.
     #[schema(minimum = 10, example = 30_000)]
     ttl_ms: u64,
     /// How long to wait for the lock, in whole milliseconds, at most 300000 (five minutes); 0, null or absent: one try.
@@ -165,7 +166,7 @@ impl ReleasedBody {
             "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"},
             "nodes": [{"node": "a", "outcome": "other-owner", "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"}}]
         })),
-    (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10 or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn acquire(
@@ -211,7 +212,7 @@ pub async fn acquire(
     (status = 200, description = "The lease is as long as asked for, from now on", body = Extended),
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10 or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
+    (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
@@ -233,9 +234,9 @@ pub async fn extend(
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/release", tag = "act", request_body = ReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; what was left of the own hold is released", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,
@@ -248,12 +249,15 @@ pub async fn release(
 }
 
 /// Releases somebody else's lock on every node where its owner is still the one that was seen.
+///
+/// 200 says that its owner has no quorum left, whatever the nodes hold that could not be reached. They are released as they come
+/// back, for up to an hour and with the same comparison; the audit has a `complete-release` for it.
 #[utoipa::path(post, path = "/api/v1/groups/{group}/locks/{key}/force-release", tag = "act", request_body = ForceReleaseBody, params(LockParams), responses(Refusals, ActRefusals,
     (status = 200, description = "What was done on each node", body = ReleasedBody),
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`; or `partly-released`: so few nodes were reached that its owner may hold a quorum still (`released`, `remaining`, `quorum`, `nodes`). It is completed as the nodes come back. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
     State(state): State<AppState>,
@@ -264,6 +268,7 @@ pub async fn force_release(
     let fingerprint = Fingerprint::parse(&body.fingerprint).ok_or_else(|| Fault::Impossible {
         field: "fingerprint".into(),
         detail: "must be 16 hex digits".into(),
+        min_ttl_ms: None,
     })?;
     let released = state
         .operations

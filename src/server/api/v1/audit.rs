@@ -33,7 +33,7 @@ pub struct AuditParams {
     key: Option<String>,
     /// The same, by `key_encoded` as the API gives it: for names that are not UTF-8.
     key_encoded: Option<String>,
-    /// Only this: `acquire`, `extend`, `release`, `force-release`, `put-back`, `take-token`, `sample`, `sign-in`, `sign-out`.
+    /// Only this: `acquire`, `extend`, `release`, `force-release`, `complete-release`, `put-back`, `take-token`, `sample`, `sign-in`, `sign-out`.
     act: Option<String>,
     /// Only by whoever has exactly this name.
     who: Option<String>,

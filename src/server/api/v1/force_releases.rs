@@ -32,7 +32,8 @@ pub struct ForcedOne {
     id: LockId,
     /// For which owner.
     fingerprint: Fingerprint,
-    /// `released`; `releasable`, where nothing was to be done; or the `code` of the problem.
+    /// `released`; `releasable`, where nothing was to be done; or the `code` of the problem: `partly-released` where too few nodes
+    /// are reached, also where nothing was to be done.
     outcome: &'static str,
     /// What happened on each node; where there is a problem, it has them.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use super::options::{Straight, Which, millis, span};
 use super::signals::{Signals, status_of};
 use super::text::{short_name, visible};
 use super::{Failure, token, who};
-use crate::domain::{ActOutcome, Fault, Format, LockId, NodeAct};
+use crate::domain::{Fault, Format, LockId};
 use crate::server::operations::{AcquireRequest, Acquired, Kept};
 use watch::under_lock;
 
@@ -132,7 +132,6 @@ async fn give_back(
 ) -> Option<String> {
     lock.kept.stop();
     let until = (Instant::now() + LONGEST_RELEASE).min(lock.kept.now().valid_until());
-    let quorum: usize = direct.groups.iter().map(|group| group.quorum()).sum();
     let mut was_released = false;
     loop {
         let (why, is_over) = match direct
@@ -140,11 +139,10 @@ async fn give_back(
             .release(&direct.actor, &lock.id, token)
             .await
         {
-            Ok(released) => {
+            Ok(_) => (None, true),
+            Err(fault @ Fault::PartlyReleased { .. }) => {
                 was_released = true;
-                let failed = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });
-                let failed = released.nodes.iter().filter(failed).count();
-                (None, failed < quorum)
+                (Some(format!("{fault}; it ends with its lease")), false)
             }
             Err(Fault::NotHeld { .. }) if was_released => (None, true),
             Err(fault @ (Fault::NotHeld { .. } | Fault::NotOwner { .. })) => {

@@ -21,6 +21,7 @@ impl IdempotencyKey {
         let refused = |detail: String| Fault::Impossible {
             field: Self::NAME.to_owned(),
             detail,
+            min_ttl_ms: None,
         };
         if bytes.is_empty() {
             return Err(refused("is empty".to_owned()));

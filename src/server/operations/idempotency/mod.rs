@@ -208,6 +208,7 @@ fn another_request() -> Fault {
         field: IdempotencyKey::NAME.to_owned(),
         detail: "stands for another request on this lock; take a new one for a new request"
             .to_owned(),
+        min_ttl_ms: None,
     }
 }
 

@@ -235,6 +235,7 @@ fn is_trouble(fault: &Fault) -> bool {
     match fault {
         Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
+        | Fault::PartlyReleased { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }
         | Fault::Unanswered { .. }

@@ -23,15 +23,18 @@ pub(super) fn BulkForm(
     /// Closes the dialog.
     handle: DialogHandle,
 ) -> impl IntoView {
-    let sums = memo(move |_| run.sums());
+    let live = Live::expect();
+    let sums = memo(move |_| run.sums(live));
     let told = move || {
         let sums = sums.get();
         match run.phase.get() {
             Phase::Idle | Phase::Rehearsing => words::rehearsing().to_owned(),
             Phase::Ready => words::rehearsed(sums.would, sums.left_alone),
-            Phase::Running => words::progress(sums.released + sums.left_alone, sums.all),
+            Phase::Running => {
+                words::progress(sums.released + sums.partly + sums.left_alone, sums.all)
+            }
             Phase::Over => {
-                let told = words::over(sums.released, sums.left_alone, sums.not_tried);
+                let told = words::over(sums.released, sums.partly, sums.left_alone, sums.not_tried);
                 let stopped = if run.stops.get() {
                     words::stopped()
                 } else {
@@ -42,11 +45,11 @@ pub(super) fn BulkForm(
         }
     };
     // The form stays as it is while the nodes are asked again: what was typed is not lost.
-    let part = memo(move |_| match run.phase.get() {
+    let part_now = memo(move |_| match run.phase.get() {
         Phase::Idle | Phase::Rehearsing | Phase::Ready => Phase::Ready,
         other @ (Phase::Running | Phase::Over) => other,
     });
-    let part = move || match part.get() {
+    let part = move || match part_now.get() {
         Phase::Idle | Phase::Rehearsing | Phase::Ready => {
             view! { <Deciding run handle /> }.into_any()
         }
@@ -57,7 +60,11 @@ pub(super) fn BulkForm(
     view! {
         <div class="flex flex-col gap-4 p-5">
             <h2 id="bulk-title" class="text-lg font-semibold">
-                {move || words::title(count.get())}
+                {move || match part_now.get() {
+                    Phase::Running => words::title_running(count.get()),
+                    Phase::Over => words::title_over(sums.get().released, count.get()),
+                    Phase::Idle | Phase::Rehearsing | Phase::Ready => words::title(count.get()),
+                }}
             </h2>
             <p role="status" class="font-medium">
                 {told}
@@ -73,7 +80,7 @@ pub(super) fn BulkForm(
 fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
     let live = Live::expect();
     let typed = RwSignal::new(String::new());
-    let sums = memo(move |_| run.sums());
+    let sums = memo(move |_| run.sums(live));
     let is_grave = memo(move |_| {
         run.lines
             .with(|lines| lines.iter().any(|line| line.is_grave))
@@ -161,8 +168,12 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
 
 #[component]
 fn Running(run: Run) -> impl IntoView {
-    let sums = memo(move |_| run.sums());
-    let done = move || sums.get().released + sums.get().left_alone;
+    let live = Live::expect();
+    let sums = memo(move |_| run.sums(live));
+    let done = move || {
+        let sums = sums.get();
+        sums.released + sums.partly + sums.left_alone
+    };
     let why_not = Signal::derive(move || run.stops.get().then(|| words::stopping().to_owned()));
     view! {
         <progress
@@ -186,7 +197,8 @@ fn Over(run: Run, handle: DialogHandle) -> impl IntoView {
         let text = report.with(|report| paths::segment(report));
         format!("data:text/csv;charset=utf-8,{text}")
     };
-    let rest = memo(move |_| run.sums().not_tried);
+    let live = Live::expect();
+    let rest = memo(move |_| run.sums(live).not_tried);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
             <CopyButton text=report label=words::copy_report() />

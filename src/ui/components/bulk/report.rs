@@ -1,7 +1,7 @@
 //! What became of each lock in words, and all of it as a file.
 
 use super::run::{Fate, Line};
-use crate::domain::{ActOutcome, Fault, Lock, NodeAct, sheet_cell};
+use crate::domain::{ActOutcome, Fault, Lock, NodeAct, quorum, sheet_cell};
 use crate::ui::format;
 use crate::ui::kit::Tone;
 use crate::ui::words::bulk as words;
@@ -11,17 +11,17 @@ use crate::ui::words::punctuation;
 
 /// What becomes of a lock, given how it stands on the board by now.
 pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
-    let shows = |lock: &&Lock| {
-        let mut owners = lock.owners.iter();
-        owners.any(|owner| owner.fingerprint == line.picked.fingerprint)
-    };
+    let shows = |lock: &&Lock| line.is_shown_by(lock);
     match &line.fate {
         Fate::Waiting => (words::waiting().to_owned(), Tone::Plain),
-        Fate::Would(_) if lock.is_some_and(|lock| !shows(&lock)) => {
+        Fate::Would(_) if line.has_changed_hands(lock) => {
             (words::owner_changed_since().to_owned(), Tone::Warn)
         }
         Fate::Would(acts) => match line.harm {
             Some(harm) => (words::harm(harm), Tone::Alarm),
+            None if away(acts) >= quorum::majority(acts.len()) => {
+                (words::would_partly(on(acts), acts.len()), Tone::Warn)
+            }
             None => (words::would(on(acts), acts.len()), Tone::Plain),
         },
         Fate::Doing => (words::doing().to_owned(), Tone::Plain),
@@ -42,6 +42,9 @@ pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
         Fate::LeftAlone(fault @ (Fault::Unanswered { .. } | Fault::Internal { .. })) => {
             (words::unanswered(&sentence(fault)), Tone::Alarm)
         }
+        Fate::LeftAlone(Fault::PartlyReleased { nodes, .. }) => {
+            (words::partly(on(nodes), nodes.len()), Tone::Warn)
+        }
         Fate::LeftAlone(fault) => {
             let owner = match fault {
                 Fault::OwnerChanged {
@@ -54,6 +57,12 @@ pub(super) fn told(line: &Line, lock: Option<&Lock>) -> (String, Tone) {
         }
         Fate::NotTried => (words::not_tried().to_owned(), Tone::Unsure),
     }
+}
+
+/// On how many nodes the owner may hold it still, for want of an answer.
+fn away(acts: &[NodeAct]) -> usize {
+    let is_away = |act: &&NodeAct| matches!(act.outcome, ActOutcome::Failed { .. });
+    acts.iter().filter(is_away).count()
 }
 
 fn on(acts: &[NodeAct]) -> usize {
@@ -95,6 +104,7 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::Sums;
     use super::*;
     use crate::domain::testing::{NOW, lock, owner};
     use crate::domain::{Picked, Released, SeenHold};
@@ -120,6 +130,51 @@ mod tests {
             node: "a".into(),
             outcome,
         }
+    }
+
+    fn away() -> ActOutcome {
+        ActOutcome::Failed {
+            reason: "no answer".into(),
+        }
+    }
+
+    fn partly() -> Fault {
+        Fault::PartlyReleased {
+            released: 1,
+            remaining: 2,
+            quorum: 2,
+            nodes: vec![
+                on_node(ActOutcome::Released),
+                on_node(away()),
+                on_node(away()),
+            ],
+        }
+    }
+
+    #[test]
+    fn the_sums_count_what_the_rows_say() {
+        let would = || line(Fate::Would(vec![on_node(ActOutcome::Releasable)]));
+        let lines = [
+            would(),
+            would(),
+            line(Fate::LeftAlone(partly())),
+            line(Fate::LeftAlone(Fault::NotHeld { nodes: Vec::new() })),
+            line(Fate::NotTried),
+        ];
+        let sums = |board: Option<&Lock>| Sums::of(&lines, |_| board);
+        let counts = |sums: Sums| {
+            (
+                sums.all,
+                sums.would,
+                sums.partly,
+                sums.left_alone,
+                sums.not_tried,
+            )
+        };
+        assert_eq!(counts(sums(None)), (5, 2, 1, 1, 1));
+        assert_eq!(counts(sums(Some(&lock(&[1], NOW, NOW)))), (5, 2, 1, 1, 1));
+        // Both rows say that the owner changed.
+        assert_eq!(counts(sums(Some(&lock(&[5], NOW, NOW)))), (5, 0, 1, 3, 1));
     }
 
     #[test]
@@ -152,6 +207,18 @@ mod tests {
                 "left alone: The owner is not the one you saw; nothing was touched. (api-5)",
             ),
             (Fate::NotTried, "not tried"),
+            (
+                Fate::Would(vec![
+                    on_node(ActOutcome::Releasable),
+                    on_node(away()),
+                    on_node(away()),
+                ]),
+                "would be released on 1 of 3 nodes only; its owner may keep a quorum until the others are back",
+            ),
+            (
+                Fate::LeftAlone(partly()),
+                "partly released: on 1 of 3 nodes; its owner may keep a quorum until the others are back",
+            ),
         ] {
             assert_eq!(told(&line(fate), None).0, words);
         }

@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use crate::domain::{Environment, Fault, Lock, NodeAct, Picked, Rehearsed, Released, SeenHold};
+use crate::domain::{
+    Environment, Fault, Lock, LockId, NodeAct, Picked, Rehearsed, Released, SeenHold,
+};
 use crate::ui::kit::draft;
 use crate::ui::live::Live;
 use crate::ui::words::libraries;
@@ -19,7 +21,7 @@ pub(super) enum Fate {
     Waiting,
     /// It would be released.
     Would(Vec<NodeAct>),
-    /// It is not touched, and why.
+    /// It is not touched, and why; or it was not released on enough nodes.
     LeftAlone(Fault),
     /// It is being released.
     Doing,
@@ -76,8 +78,46 @@ pub(super) struct Sums {
     pub(super) all: usize,
     pub(super) would: usize,
     pub(super) released: usize,
+    pub(super) partly: usize,
     pub(super) left_alone: usize,
     pub(super) not_tried: usize,
+}
+
+impl Sums {
+    /// How many there are of each kind, given how each lock stands on the board by now.
+    pub(super) fn of<'a>(lines: &[Line], board: impl Fn(&LockId) -> Option<&'a Lock>) -> Self {
+        let mut sums = Self {
+            all: lines.len(),
+            ..Self::default()
+        };
+        for line in lines {
+            match &line.fate {
+                Fate::Would(_) if line.has_changed_hands(board(&line.picked.id)) => {
+                    sums.left_alone += 1;
+                }
+                Fate::Would(_) => sums.would += 1,
+                Fate::Released(_) => sums.released += 1,
+                Fate::LeftAlone(Fault::PartlyReleased { .. }) => sums.partly += 1,
+                Fate::LeftAlone(_) => sums.left_alone += 1,
+                Fate::NotTried => sums.not_tried += 1,
+                Fate::Waiting | Fate::Doing => {}
+            }
+        }
+        sums
+    }
+}
+
+impl Line {
+    /// Whether its owner is shown.
+    pub(super) fn is_shown_by(&self, lock: &Lock) -> bool {
+        let mut owners = lock.owners.iter();
+        owners.any(|owner| owner.fingerprint == self.picked.fingerprint)
+    }
+
+    /// Whether the lock is another owner's by now.
+    pub(super) fn has_changed_hands(&self, lock: Option<&Lock>) -> bool {
+        lock.is_some_and(|lock| !self.is_shown_by(lock))
+    }
 }
 
 impl Run {
@@ -145,7 +185,12 @@ impl Run {
                     self.lines.try_update(|lines| {
                         let waiting = lines.iter_mut().filter(|line| line.fate == Fate::Waiting);
                         for (line, told) in waiting.zip(&mut ends) {
-                            line.fate = told.end.map_or_else(Fate::LeftAlone, Fate::Would);
+                            line.fate = match told.end {
+                                Ok(nodes) | Err(Fault::PartlyReleased { nodes, .. }) => {
+                                    Fate::Would(nodes)
+                                }
+                                Err(fault) => Fate::LeftAlone(fault),
+                            };
                         }
                     });
                 }
@@ -215,17 +260,10 @@ impl Run {
         });
     }
 
-    /// How many there are of each kind; tracks them.
-    pub(super) fn sums(self) -> Sums {
+    /// How many there are of each kind, as their rows say it; tracks them.
+    pub(super) fn sums(self, live: Live) -> Sums {
         self.lines.with(|lines| {
-            let of = |is: fn(&Fate) -> bool| lines.iter().filter(|line| is(&line.fate)).count();
-            Sums {
-                all: lines.len(),
-                would: of(|fate| matches!(fate, Fate::Would(_))),
-                released: of(|fate| matches!(fate, Fate::Released(_))),
-                left_alone: of(|fate| matches!(fate, Fate::LeftAlone(_))),
-                not_tried: of(|fate| matches!(fate, Fate::NotTried)),
-            }
+            live.with_locks(|locks| Sums::of(lines, |id| locks.get(id).map(|lock| &**lock)))
         })
     }
 

@@ -18,8 +18,15 @@ pub fn ReleaseFacts(
     /// Whose hold would be released.
     #[prop(into)]
     fingerprint: Signal<Fingerprint>,
+    /// They are what was seen before, and change no more.
+    #[prop(into)]
+    is_past: Signal<bool>,
 ) -> impl IntoView {
     let live = Live::expect();
+    let at = move || match is_past.get() {
+        true => lock.read().observed_at,
+        false => live.now.get(),
+    };
     let owner = move || {
         let lock = lock.read();
         let fingerprint = fingerprint.read();
@@ -31,14 +38,14 @@ pub fn ReleaseFacts(
         label.unwrap_or_else(|| words::no_label().to_owned())
     };
     let held = move || {
-        let (lock, now) = (lock.read(), live.now.get());
+        let (lock, now) = (lock.read(), at());
         let span = u64::try_from(now.since(lock.acquired_at).as_millis()).unwrap_or(u64::MAX);
         words::held_and_renewals(&format::clock(span), &renewed(&lock.renewals, now))
     };
     let ends = move || {
         let lock = lock.read();
         let outlives = lock.format.outlives_its_lease();
-        match format::lease(lock.lease, outlives, live.now.get()) {
+        match format::lease(lock.lease, outlives, at()) {
             LeaseWords::None => words::never_expires().to_owned(),
             LeaseWords::Left(left) => words::expires_in(&punctuation::before_a_word(&left)),
             LeaseWords::Over => words::lease_over().to_owned(),
@@ -51,7 +58,7 @@ pub fn ReleaseFacts(
     };
     let watched = move || {
         let lock = lock.read();
-        let span = format::countdown(lock.watch_ms(live.now.get()));
+        let span = format::countdown(lock.watch_ms(at()));
         if lock.format.may_come_back() {
             words::watched_may_come_back(&span)
         } else {
@@ -59,7 +66,10 @@ pub fn ReleaseFacts(
         }
     };
     view! {
-        <dl class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted">
+        <dl
+            class="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 [&_dd]:wrap-anywhere [&_dt]:text-muted"
+            class:text-muted=move || is_past.get()
+        >
             <dt>{words::owner()}</dt>
             <dd>
                 <bdi>{move || owner()}</bdi>

@@ -11,15 +11,15 @@ use super::Act;
 use super::confirmation::Confirmation;
 use super::draft::Draft;
 use super::facts::ReleaseFacts;
-use super::standing::Standing;
-use crate::domain::{Environment, Fault, GroupView, Lock};
+use super::reach::Reach;
+use super::standing::{Standing, confirmed};
+use crate::domain::{Environment, Fault, GroupView, Lock, Released};
 use crate::ui::kit::{
     Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
 };
 use crate::ui::live::Live;
 use crate::ui::reactive::memo;
 use crate::ui::words::act as words;
-use crate::ui::words::verdicts;
 use crate::ui::{calls, format};
 
 /// Asks for a reason and a confirmation, and releases the lock while its owner is still the one that was seen.
@@ -80,6 +80,14 @@ pub fn ReleaseForm(
         memo(move |before: Option<&Lock>| {
             live.lock(&id)
                 .unwrap_or_else(|| before.unwrap_or(&seen).clone())
+        })
+    };
+    let confirmed = {
+        let (id, seen) = (id.clone(), seen.clone());
+        memo(move |before: Option<&Lock>| {
+            let now = live.lock(&id);
+            let before = before.unwrap_or(&seen);
+            fingerprint.with(|owner| confirmed((owner, since), now.as_ref(), before).clone())
         })
     };
     let standing = {
@@ -155,6 +163,32 @@ pub fn ReleaseForm(
                             lock,
                             fingerprint: wanted,
                             released,
+                            shortfall: None,
+                        }));
+                    }
+                    Err(Fault::PartlyReleased {
+                        released,
+                        remaining,
+                        quorum,
+                        nodes,
+                    }) => {
+                        Draft::forget(&lock.id);
+                        let shortfall = Fault::PartlyReleased {
+                            released,
+                            remaining,
+                            quorum,
+                            nodes: nodes.clone(),
+                        };
+                        act.set(Some(Act {
+                            lock,
+                            fingerprint: wanted,
+                            released: Released {
+                                nodes,
+                                at: live.now.get_untracked(),
+                                holds: None,
+                                seen_after: None,
+                            },
+                            shortfall: Some(shortfall),
                         }));
                     }
                     Err(refused) => {
@@ -165,21 +199,48 @@ pub fn ReleaseForm(
             });
         }
     };
+    let reach =
+        memo(move |_| confirmed.with(|lock| fingerprint.with(|owner| Reach::of(lock, owner))));
     let whereabouts = move || {
         group.with(|group| match group {
-            Some(group) if group.nodes.len() == 1 => {
-                words::of_group(&group.name, verdicts::environment(group.environment))
-            }
-            Some(group) => {
-                let nodes = format::counted(group.nodes.len(), "node");
-                words::on_nodes(
-                    &nodes,
-                    &group.name,
-                    verdicts::environment(group.environment),
-                )
-            }
+            Some(group) => reach.with(|reach| reach.whereabouts(group)),
             None => words::unknown_group().to_owned(),
         })
+    };
+    let doubt = move || {
+        let (away, keeps_a_quorum) = reach.with(Reach::doubt)?;
+        let tone = if keeps_a_quorum {
+            Tone::Alarm
+        } else {
+            Tone::Warn
+        };
+        Some(
+            view! {
+                <Banner tone announced=false>
+                    <p>{away}</p>
+                    {keeps_a_quorum.then(|| view! { <p>{words::keeps_a_quorum()}</p> }.into_any())}
+                </Banner>
+            }
+            .into_any(),
+        )
+    };
+    // What was seen stands still once it is another's, and the next owner stands beside it.
+    let next = memo(move |_| match &*standing.read() {
+        Standing::Changed { to, .. } => Some(to.fingerprint.clone()),
+        Standing::AsSeen | Standing::Again | Standing::Gone(_) => None,
+    });
+    let is_past = memo(move |_| *standing.read() != Standing::AsSeen);
+    let beside = move || {
+        let next = next.get()?;
+        Some(
+            view! {
+                <section aria-label=words::now() class="flex flex-col gap-1.5 border-s border-line ps-4">
+                    <h3 class="font-medium">{words::now()}</h3>
+                    <ReleaseFacts lock=current fingerprint=Signal::stored(next) is_past=Signal::stored(false) />
+                </section>
+            }
+            .into_any(),
+        )
     };
     let copyable = format::visible(&id.key.text()) == id.key.text() && !id.key.text().is_empty();
     view! {
@@ -215,7 +276,14 @@ pub fn ReleaseForm(
                     }.into_any()
                 })}
             {(!told.is_empty()).then(|| view! { <p role="status" class="text-muted">{told}</p> }.into_any())}
-            <ReleaseFacts lock=current fingerprint />
+            <div class=move || if next.with(Option::is_some) { "grid gap-4 sm:grid-cols-2" } else { "grid gap-4" }>
+                <section class="flex flex-col gap-1.5" aria-label=words::what_you_saw()>
+                    {move || next.with(Option::is_some).then(|| view! { <h3 class="font-medium text-muted">{words::what_you_saw()}</h3> }.into_any())}
+                    <ReleaseFacts lock=confirmed fingerprint is_past />
+                </section>
+                {move || beside()}
+            </div>
+            {move || doubt()}
             <Banner tone=Tone::Warn announced=false>
                 {words::does_not_stop()}
             </Banner>

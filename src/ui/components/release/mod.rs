@@ -5,6 +5,7 @@ mod draft;
 mod facts;
 mod form;
 mod harm;
+mod reach;
 mod result;
 mod standing;
 
@@ -14,7 +15,7 @@ use self::draft::Draft;
 use self::form::ReleaseForm;
 use self::harm::ReleaseHarm;
 use self::result::ReleaseResult;
-use crate::domain::{Confidence, Fingerprint, GroupView, Lock, Released};
+use crate::domain::{Confidence, Fault, Fingerprint, GroupView, Lock, Released};
 use crate::ui::kit::{Dialog, DialogHandle};
 use crate::ui::reactive::effect_since;
 use crate::ui::words::libraries;
@@ -34,6 +35,8 @@ struct Act {
     lock: Lock,
     fingerprint: Fingerprint,
     released: Released,
+    /// Why it is not released everywhere where it has to be.
+    shortfall: Option<Fault>,
 }
 
 /// The dialog that releases a lock by force.

@@ -12,6 +12,7 @@ use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
 use crate::ui::reactive::memo;
 use crate::ui::words::act as words;
+use crate::ui::words::faults::sentence;
 use crate::ui::words::lock::name as owner_name;
 
 /// What the release came to, then one renewal interval of watching.
@@ -27,6 +28,7 @@ pub fn ReleaseResult(
         lock,
         fingerprint,
         released,
+        shortfall,
     } = act;
     let (id, at) = (lock.id.clone(), released.at);
     let until = at.plus_millis(i64::try_from(lock.watch_ms(at)).unwrap_or(i64::MAX));
@@ -43,14 +45,18 @@ pub fn ReleaseResult(
     view! {
         <div class="flex flex-col gap-4">
             <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                {words::released()} <LockName key=lock.id.key.clone() most=120 />
+                {if shortfall.is_some() { words::partly_released() } else { words::released() }} <LockName key=lock.id.key.clone() most=120 />
             </h2>
             <section class="flex flex-col gap-1.5">
                 <p>{summary}{words::at(&format::time_of_day(at))}</p>
                 <NodeActs acts=released.nodes />
             </section>
             <section class="flex flex-col gap-1.5" aria-label=words::what_became()>
-                {move || match aftermath.get() {
+                {move || if let Some(fault) = &shortfall {
+                    // Whether it is gone cannot be seen before its nodes are back.
+                    told(sentence(fault), words::partly_released_advice())
+                } else {
+                    match aftermath.get() {
                     Aftermath::Watching { absent } => {
                         let told = if absent { words::absent_watching() } else { words::watching() };
                         view! {
@@ -78,6 +84,7 @@ pub fn ReleaseResult(
                     Aftermath::StillThere => {
                         told(words::still_there().to_owned(), words::still_there_advice())
                     }
+                }
                 }}
             </section>
             <div class="flex flex-wrap items-center justify-end gap-4">

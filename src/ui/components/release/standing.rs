@@ -71,6 +71,20 @@ impl Standing {
     }
 }
 
+/// The lock as it is for somebody who decides about this owner's hold: up to date as long as it is that hold, and from then on as
+/// it was last. The next owner's facts are not the ones that were seen.
+pub fn confirmed<'a>(
+    (seen, since): (&Fingerprint, Timestamp),
+    now: Option<&'a Lock>,
+    before: &'a Lock,
+) -> &'a Lock {
+    let is_it = |lock: &&Lock| {
+        let mut owners = lock.owners.iter();
+        owners.any(|owner| owner.fingerprint == *seen) && !lock.was_acquired_again(seen, since)
+    };
+    now.filter(is_it).unwrap_or(before)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -97,6 +111,22 @@ pub(super) mod tests {
             still.why_not(later).unwrap(),
             "The owner changed 2.0 s ago: api-5."
         );
+    }
+
+    #[test]
+    fn what_was_seen_is_kept_when_the_owner_changes() {
+        let later = NOW.plus_millis(2_000);
+        let (seen, renewed) = (lock(&[1], NOW, NOW), lock(&[1], NOW, later));
+        let (next, again) = (lock(&[5], later, later), lock(&[1], later, later));
+        let fingerprint = owner(1).fingerprint;
+        for (now, kept) in [
+            (Some(&renewed), &renewed),
+            (Some(&next), &seen),
+            (Some(&again), &seen),
+            (None, &seen),
+        ] {
+            assert_eq!(confirmed((&fingerprint, NOW), now, &seen), kept);
+        }
     }
 
     #[test]

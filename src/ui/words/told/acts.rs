@@ -83,6 +83,10 @@ pub(super) const SENTENCES: Sentences = &[
     ("is longer than {} ms", "长于 {} 毫秒"),
     ("must be at least {} ms", "至少为 {} 毫秒"),
     (
+        "must be at least {} ms: the round trips to the nodes of this group take longer than a shorter lease lasts",
+        "至少为 {} 毫秒：与该组节点的往返时间已超过更短的租约",
+    ),
+    (
         "is beyond the longest lease of this group, {} ms",
         "超过该组的最长租约 {} 毫秒",
     ),
@@ -220,8 +224,12 @@ pub(super) const SENTENCES: Sentences = &[
     // Faults that the audit notes as they were told.
     ("the lock is held by somebody else", "这把锁由别人持有"),
     (
-        "the lock is held by somebody else; nothing was touched",
-        "这把锁由别人持有；什么都没有动",
+        "the lock is held by somebody else; nothing of theirs was touched",
+        "这把锁由别人持有；没有触碰对方的任何内容",
+    ),
+    (
+        "the release reaches {} of {} nodes, and {} others may still hold the lock: {} are a quorum",
+        "释放只到达 {} 个节点（共 {} 个），另有 {} 个可能仍持有该锁：{} 个即为多数",
     ),
     (
         "the owner is not the one you saw; nothing was touched",
