@@ -11,6 +11,7 @@ mod cli;
 mod clock_steps;
 mod cluster;
 mod cluster_slots;
+mod cluster_waiters;
 mod contention;
 mod contrast;
 mod databases;

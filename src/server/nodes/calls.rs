@@ -130,7 +130,8 @@ impl Node {
         F: Future<Output = RedisResult<T>>,
     {
         let (began, purpose) = (Instant::now(), how.purpose);
-        let line = self.line(purpose, limit).await?.asking(how.is_asking);
+        let mut line = self.line(purpose, limit).await?.asking(how.is_asking);
+        line.is_in_cluster = self.cluster.is_some();
         let number = line.number;
         match within(limit.saturating_sub(began.elapsed()), call(line)).await {
             Ok(Ok(answer)) => Ok(Called::Answered(answer)),

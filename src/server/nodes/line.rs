@@ -29,6 +29,8 @@ pub struct Line {
     pub leaves_no_trace: bool,
     /// Which commands this server has that take the place of a script.
     pub abilities: Abilities,
+    /// The server is a node of a cluster: clients there may subscribe to the channels of a shard (`SSUBSCRIBE`).
+    pub is_in_cluster: bool,
 }
 
 /// Commands that compare before they write, where the server has them and this user may call them.
@@ -133,6 +135,7 @@ impl Line {
             number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
             abilities,
+            is_in_cluster: false,
         })
     }
 

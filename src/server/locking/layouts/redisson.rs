@@ -15,7 +15,8 @@
 //! with the same key beside the lock: told again, because its answer got lost, it does not count a second time. It is told
 //! again for half that time.
 //!
-//! **Waking.** A release says `0` on the lock's channel, and on the channel that the head of the queue listens to.
+//! **Waking.** A release says `0` on the lock's channel, and on the channel that the head of the queue listens to. In a
+//! cluster it publishes to the channels of the shard as well, where Redisson subscribes (`ClusterConnectionManager`).
 //!
 //! **In line.** Whoever waits for a fair lock stands in the queue of every node from its first try, until it has the lock,
 //! gives up or goes away; one that crashes is cleared away by the others when its time is over: the end of the lease or the
@@ -249,6 +250,31 @@ pub fn channels_of(prefix: &str, key: &LockKey) -> Vec<Vec<u8>> {
 
 /// The name of something beside a lock: the lock's in braces, so that both are served by the same node of a cluster,
 /// unless it has braces of its own.
+/// Which channels the clients of a library subscribe to in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subscribers {
+    /// Those of the whole cluster (`SUBSCRIBE`).
+    OfTheCluster,
+    /// Those of the lock's shard as well (`SSUBSCRIBE`), as Redisson does since 3.22 by default.
+    OfShards,
+}
+
+/// What a script is told to publish: each channel behind the command, `PUBLISH` and, where clients subscribe to channels of
+/// shards, `SPUBLISH`. A user that may not call one of them wakes the subscribers of the other.
+pub fn publishing(line: &Line, channels: &[Vec<u8>], subscribers: Subscribers) -> Vec<Vec<u8>> {
+    let of_shards = line.is_in_cluster && subscribers == Subscribers::OfShards;
+    let commands: &[&str] = if of_shards {
+        &["PUBLISH", "SPUBLISH"]
+    } else {
+        &["PUBLISH"]
+    };
+    let each = channels.iter().flat_map(|channel| {
+        let told = move |command: &&str| [command.as_bytes().to_vec(), channel.clone()];
+        commands.iter().flat_map(told)
+    });
+    each.collect()
+}
+
 fn beside(prefix: &str, key: &LockKey) -> Vec<u8> {
     let name = key.as_bytes();
     let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {

@@ -22,9 +22,9 @@ end
 local function wake()
   if redis.call('EXISTS', lock) == 1 then return end
   local may_look, head = pcall(head_of, queue, deadlines, now)
-  for n = 8, #ARGV do
-    redis.pcall('PUBLISH', ARGV[n], '0')
-    if may_look and head then redis.pcall('PUBLISH', ARGV[n] .. ':' .. head, '0') end
+  for n = 8, #ARGV, 2 do
+    redis.pcall(ARGV[n], ARGV[n + 1], '0')
+    if may_look and head then redis.pcall(ARGV[n], ARGV[n + 1] .. ':' .. head, '0') end
   end
 end
 
