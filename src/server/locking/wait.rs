@@ -242,7 +242,9 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
         place.tell_latest(&attempt);
         // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
         // is worth coming back for.
-        let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
+        // What is over and still there ends at no moment that anybody knows.
+        let lease = lease_ms.filter(|&ms| ms > 0);
+        let lease = lease.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
         let pause_now = (pause * place.patience())
             .mul_f64(rand::random_range(0.3..1.0))
             .min(lease)

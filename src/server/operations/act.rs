@@ -174,20 +174,29 @@ pub(super) fn won(
     let Attempt { nodes, end, .. } = attempt;
     match (end, act) {
         (End::Won(_), _) => Ok((until.saturating_duration_since(now), nodes)),
-        (End::Taken { owner, lease_ms }, Act::Acquire) => {
-            // Without an end in sight, a second is as good as any.
-            let retry_after_ms = lease_ms.unwrap_or(1_000).max(1);
-            Err(Fault::Held {
-                owner,
-                lease_ms,
-                retry_after_ms,
-                nodes,
-            })
-        }
+        (End::Taken { owner, lease_ms }, Act::Acquire) => Err(Fault::Held {
+            owner,
+            lease_ms,
+            retry_after_ms: retry_after(lease_ms),
+            nodes,
+        }),
         (End::Taken { .. }, Act::Extend) => Err(Fault::NotOwner { nodes }),
         (End::NotHeld, _) => Err(Fault::NotHeld { nodes }),
         (End::NoQuorum, _) => Err(no_quorum(group, nodes)),
         (End::WrongType(detail), _) => Err(Fault::WrongType { detail, nodes }),
+    }
+}
+
+/// When trying again makes sense, in milliseconds. A lease that is over or without an end says nothing, and a long one may be
+/// released long before its end.
+fn retry_after(lease_ms: Option<u64>) -> u64 {
+    const SHORTEST: u64 = 250;
+    const LONGEST: u64 = 30_000;
+    /// Without an end in sight, a second is as good as any.
+    const UNKNOWN: u64 = 1_000;
+    match lease_ms {
+        None | Some(0) => UNKNOWN,
+        Some(left) => left.clamp(SHORTEST, LONGEST),
     }
 }
 
@@ -284,4 +293,22 @@ pub(super) fn impossible(field: &str, detail: String) -> Fault {
 
 pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
     tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::retry_after;
+
+    #[test]
+    fn whoever_is_told_to_come_back_neither_hurries_nor_sleeps_for_an_hour() {
+        for (lease_ms, wanted) in [
+            (None, 1_000),
+            (Some(0), 1_000),
+            (Some(1), 250),
+            (Some(26_000), 26_000),
+            (Some(3_600_000), 30_000),
+        ] {
+            assert_eq!(retry_after(lease_ms), wanted, "{lease_ms:?}");
+        }
+    }
 }

@@ -150,6 +150,31 @@ impl Layout {
             Self::Plain => token.again(),
             Self::Redisson | Self::RedissonFair | Self::Legacy => self.mint(""),
         }
+    /// What the owner's token and the lock's value have in common, where they may differ.
+    pub fn sign(self, token: &Token) -> Option<&[u8]> {
+        match self {
+            Self::Plain | Self::Redisson | Self::RedissonFair => None,
+            Self::Legacy => legacy::sign(token),
+        }
+    }
+
+    /// Whether what a key holds says that the owner of this token has the lock.
+    pub fn is_owner(self, token: &Token, value: &Value) -> bool {
+        match value {
+            Value::Text(value) => {
+                let value = Token::from_bytes(value.clone());
+                let sign = self.sign(token);
+                value == *token || (sign.is_some() && legacy::sign(&value) == sign)
+            }
+            Value::Hash(fields) => fields.iter().any(|(field, _)| field == token.expose()),
+            Value::Set(_)
+            | Value::SortedSet(_)
+            | Value::List(_)
+            | Value::TooLarge
+            | Value::Other { .. } => false,
+        }
+    }
+
     }
 
     /// The owner that a lock of this layout shows once it is taken with this token.

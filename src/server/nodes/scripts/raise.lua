@@ -5,7 +5,9 @@
 local kind = redis.call('TYPE', KEYS[1])['ok']
 local is_ours = false
 if kind == 'string' then
-  is_ours = redis.call('GETRANGE', KEYS[1], 0, #ARGV[1]) == ARGV[1]
+  local value = redis.call('GETRANGE', KEYS[1], 0, math.max(#ARGV[1], 512))
+  -- A later moment of the same owner stays when it takes a legacy lock again for a shorter time.
+  is_ours = value == ARGV[1] or (ARGV[4] and ARGV[4] ~= '' and is_signed(value, ARGV[4]) and redis.call('PTTL', KEYS[1]) < 0)
 elseif kind == 'hash' then
   is_ours = redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1
 end
