@@ -73,7 +73,8 @@ impl Acquire {
     }
 }
 
-fn format(slug: &str) -> Result<Format, String> {
+/// Reads the name of a format.
+pub fn format(slug: &str) -> Result<Format, String> {
     Format::from_slug(slug).ok_or_else(|| {
         let known: Vec<&str> = Format::ALL.into_iter().map(Format::slug).collect();
         format!("a format is one of {}", known.join(", "))
@@ -83,7 +84,7 @@ fn format(slug: &str) -> Result<Format, String> {
 /// Takes the lock; the exit status is 0, or that of a signal that ended the waiting.
 pub async fn run(options: Acquire) -> Result<u8, Failure> {
     let mut signals = Signals::that_end()?;
-    let id = options.which.id()?;
+    let id = options.which.id(&options.straight.nodes)?;
     let request = AcquireRequest {
         ttl_ms: millis(options.ttl),
         wait_ms: 0,

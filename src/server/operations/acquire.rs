@@ -10,10 +10,8 @@ use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
 use super::audited::asked;
 use super::kept::{Place, Won};
 use super::{Operations, check_key, millis};
-use crate::domain::{
-    ActKind, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp, Verb,
-};
-use crate::server::access::Actor;
+use crate::domain::{ActKind, Fault, Fingerprint, Format, LockId, NodeAct, Timestamp, Verb};
+use crate::server::access::{Actor, Via};
 use crate::server::audit::End;
 use crate::server::locking::wait::Named;
 use crate::server::locking::{self, Attempt, Layout, Want};
@@ -251,12 +249,4 @@ impl Drop for Waiters<'_> {
     fn drop(&mut self) {
         self.tell();
     }
-}
-
-/// Whether the key is one that a person can acquire from a page: not empty.
-pub(super) fn check_typed_key(key: &LockKey) -> Result<(), Fault> {
-    if key.as_bytes().is_empty() {
-        return Err(impossible("key", "is empty; give the lock a name".into()));
-    }
-    Ok(())
 }
