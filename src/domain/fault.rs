@@ -115,6 +115,12 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// (A repeated acquire) what the first request acquired is not held any more.
+    #[error("the lock that this request acquired is not held any more")]
+    HoldEnded {
+        /// What each node shows of it.
+        nodes: Vec<NodeAct>,
+    },
     /// The token is not the owner's.
     #[error("the lock is held by somebody else; nothing was touched")]
     NotOwner {
@@ -200,6 +206,7 @@ impl Fault {
             Self::Held { .. } => "held",
             Self::NoQuorum { .. } => "no-quorum",
             Self::NotHeld { .. } => "not-held",
+            Self::HoldEnded { .. } => "hold-ended",
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
             Self::HoldChanged { .. } => "hold-changed",
@@ -237,6 +244,9 @@ impl Fault {
                 "Bring the nodes back, then try again; what was taken was released where possible. A node that may have lost locks takes new ones again at the time that it names, or once an operator vouches for it."
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
+            Self::HoldEnded { .. } => {
+                "It was released, lost or expired: stop relying on it. Send a new Idempotency-Key to acquire the lock again."
+            }
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
             Self::OwnerChanged { .. } | Self::HoldChanged { .. } => {
                 "Look at the lock again before you decide."

@@ -170,6 +170,7 @@ fn every_fault_comes_back_as_it_was() {
             why: "it counts".into(),
         },
         Fault::HoldChanged { nodes: Vec::new() },
+        Fault::HoldEnded { nodes: Vec::new() },
         Fault::Forbidden {
             why: detail.clone(),
         },

@@ -1,5 +1,6 @@
-//! Who did what to which lock, why, and how it ended: written before the act, completed after it. No audit, no act; but owners
-//! extend and release their own locks all the same, and that is written when there is room.
+//! Who did what to which lock, why, and how it ended: written before the act, completed after it. No audit, no act.
+//!
+//! Owners extend and release their own locks all the same, and that is written when there is room.
 //!
 //! Lines in a file, each with the hash of the one before (`chain`); several programs may write to one file (`log`). What a
 //! killed program had written is there; what a crashed machine had written is there but for the last 100 ms, and all of what

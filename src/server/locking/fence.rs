@@ -13,18 +13,14 @@
 //! later may find it its own on a quorum although somebody else had it meanwhile: what was asked of a node for the
 //! acquire can arrive after all that. Nobody has it at the same time, but the other one's token is larger.
 //!
-//! **Counters do not stay for ever:** a counter that was not raised for [`REMEMBERED`] goes away. What comes next is
+//! **Counters do not stay for ever:** a counter that was not raised for `fence_counter_ttl` goes away. What comes next is
 //! proposed by a clock that long after, and is larger unless the clocks of two proposers differ by that much.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::domain::{LockKey, Timestamp};
 use crate::server::nodes::scripts::FENCES;
 use crate::server::nodes::{slot_of, tag_of};
-
-/// For how long a node remembers how far it counted for a lock that nobody acquires.
-pub const REMEMBERED: Duration = Duration::from_hours(1);
 
 /// The last number that was proposed in this process: two proposals of one process never collide.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -47,8 +43,9 @@ pub fn next(last: u64, now: Timestamp) -> u64 {
     by_the_clock.max(last + 1)
 }
 
-/// The name of the counter beside a lock. In a cluster it lies in the lock's slot: a name without a hash tag becomes one. Inside of
-/// braces, a name with a `}` would end too early; before it stands a number that lies in the same slot.
+/// The name of the counter beside a lock. In a cluster it lies in the lock's slot: a name without a hash tag becomes one.
+///
+/// Inside of braces, a name with a `}` would end too early; before it stands a number that lies in the same slot.
 pub fn key(lock: &LockKey) -> Vec<u8> {
     let name = lock.as_bytes();
     let has_tag = name

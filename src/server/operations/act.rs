@@ -232,7 +232,7 @@ pub(super) fn released(
     })
 }
 
-fn no_quorum(group: &Group, nodes: Vec<NodeAct>) -> Fault {
+pub(super) fn no_quorum(group: &Group, nodes: Vec<NodeAct>) -> Fault {
     let reached = nodes
         .iter()
         .filter(|node| !matches!(node.outcome, ActOutcome::Failed { .. }))

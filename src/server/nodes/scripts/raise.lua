@@ -1,6 +1,6 @@
 -- Raises the fence beside a lock to what its owner was given, if the lock is still the owner's.
 -- KEYS[1] the lock, KEYS[2] the fence; ARGV[1] the token (of Redisson's hash: the field), ARGV[2] the value, ARGV[3] for
--- how many milliseconds it is remembered.
+-- how many milliseconds it is remembered, ARGV[4] the sign of a legacy lock's owner, nothing for any other lock.
 -- Answers the fence as it stands then, or 0 if the lock is not the owner's any more.
 local kind = redis.call('TYPE', KEYS[1])['ok']
 local is_ours = false

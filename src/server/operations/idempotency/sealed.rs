@@ -81,6 +81,7 @@ mod tests {
             validity_ms: 1_000,
             expires_at: Timestamp::from_millis(5),
             nodes: Vec::new(),
+            valid_until: None,
         }
     }
 

@@ -22,6 +22,7 @@ fn acquired(n: u64) -> Acquired {
         validity_ms: 1_000,
         expires_at: NOW.plus_millis(1_000),
         nodes: Vec::new(),
+        valid_until: None,
     }
 }
 
