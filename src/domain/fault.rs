@@ -141,6 +141,12 @@ pub enum Fault {
         /// What happened on each node.
         nodes: Vec<NodeAct>,
     },
+    /// (A repeated acquire) what the first request acquired is not held any more.
+    #[error("the lock that this request acquired is not held any more")]
+    HoldEnded {
+        /// What each node shows of it.
+        nodes: Vec<NodeAct>,
+    },
     /// The token is not the owner's.
     #[error("the lock is held by somebody else; nothing of theirs was touched")]
     NotOwner {
@@ -228,6 +234,7 @@ impl Fault {
             Self::NoQuorum { .. } => "no-quorum",
             Self::PartlyReleased { .. } => "partly-released",
             Self::NotHeld { .. } => "not-held",
+            Self::HoldEnded { .. } => "hold-ended",
             Self::NotOwner { .. } => "not-owner",
             Self::OwnerChanged { .. } => "owner-changed",
             Self::HoldChanged { .. } => "hold-changed",
@@ -274,6 +281,9 @@ impl Fault {
                 "Bring the nodes back: what was begun is completed on them in the background. Do not count on it before no node shows the lock."
             }
             Self::NotHeld { .. } => "It expired or was released; do not rely on it.",
+            Self::HoldEnded { .. } => {
+                "It was released, lost or expired: stop relying on it. Send a new Idempotency-Key to acquire the lock again."
+            }
             Self::NotOwner { .. } => "Stop relying on the lock: another owner has it.",
             Self::OwnerChanged { .. } | Self::HoldChanged { .. } => {
                 "Look at the lock again before you decide."

@@ -336,6 +336,9 @@ impl TryFrom<FaultShape> for Fault {
             "not-held" => Self::NotHeld {
                 nodes: nodes(shape.nodes)?,
             },
+            "hold-ended" => Self::HoldEnded {
+                nodes: nodes(shape.nodes)?,
+            },
             "not-owner" => Self::NotOwner {
                 nodes: nodes(shape.nodes)?,
             },

@@ -177,6 +177,7 @@ fn every_fault_comes_back_as_it_was() {
             nodes: nodes.clone(),
         },
         Fault::HoldChanged { nodes: Vec::new() },
+        Fault::HoldEnded { nodes: Vec::new() },
         Fault::Forbidden {
             why: detail.clone(),
         },

@@ -164,7 +164,6 @@ async fn odd_keys_are_listed_shown_and_acted_on_like_any_other() {
     let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
     let script = console.person();
     let keys: Vec<Vec<u8>> = vec![
-        b"".to_vec(),
         vec![0xff, 0x00, 0xfe],
         b"lock:a/b/../c".to_vec(),
         b"lock:%41?x=#y<b>\"'".to_vec(),

@@ -329,3 +329,31 @@ async fn no_name_of_a_lock_ends_the_title_of_its_page() {
         assert!(!page.text.contains("<meta http-equiv") && !page.text.contains("<b>"));
     }
 }
+
+#[tokio::test]
+async fn a_lock_without_a_name_is_refused_by_every_verb() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let token = "a token";
+    for (verb, body) in [
+        ("acquire", json!({"ttl_ms": 60_000})),
+        ("extend", json!({"ttl_ms": 60_000, "token": token})),
+        ("release", json!({"token": token})),
+        (
+            "force-release",
+            json!({"fingerprint": "0123456789abcdef", "reason": "why"}),
+        ),
+    ] {
+        let path = format!("/api/v1/groups/orders/locks//{verb}");
+        let refused = person.post(&path, body).await;
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (422, "impossible"),
+            "{verb}: {}",
+            refused.text
+        );
+        assert_eq!(refused.json()["field"], "key", "{verb}");
+    }
+    assert!(nodes.dump(0).await.is_empty());
+}

@@ -144,7 +144,7 @@ async fn counters_go_away_and_are_never_shown_as_locks() {
         .pttl(fence::key(&key))
         .await
         .unwrap();
-    let hour = i64::try_from(fence::REMEMBERED.as_millis()).unwrap();
+    let hour = i64::try_from(Duration::from_hours(1).as_millis()).unwrap();
     assert!((hour - 60_000..=hour).contains(&left), "{left}");
 
     let console = crate::support::console::TestConsole::start(vec![nodes.config()]).await;

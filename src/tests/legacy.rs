@@ -7,7 +7,7 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::fingerprint;
 use lockkeeper::server::locking::wait::Queues;
 use lockkeeper::server::locking::{
-    Attempt, Claim, End, Layout, Token, Want, acquire_within, extend, release,
+    Attempt, Claim, End, Layout, Token, Want, acquire_within, extend, fence, release,
 };
 use lockkeeper::server::nodes::Group;
 use redis::AsyncCommands as _;
@@ -284,4 +284,66 @@ async fn a_failed_acquire_of_a_group_leaves_nothing() {
     assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
     release(&group, &KEY.into(), &token).await;
     assert!(nodes.dump(0).await.is_empty() && nodes.dump(1).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_owner_whose_moment_stays_is_raised_like_everybody_else() {
+    let nodes = RedisNodes::start(3).await;
+    let group = nodes.group().await;
+    let taken = take(&group, &want()).await;
+    let token = taken.token.unwrap();
+    eventually_is("every node has it", async || {
+        let values = nodes.values(0..3, &KEY.into()).await;
+        values.iter().all(Option::is_some)
+    })
+    .await;
+    // Somebody else has it on one node, and the two others have counted differently.
+    nodes.set(2, KEY.as_bytes(), b"theirs", Some(60_000)).await;
+    let mut client = nodes.0[0].client().await;
+    let ahead = 4_000_000_000_000_000_u64;
+    let () = client.set(fence::key(&KEY.into()), ahead).await.unwrap();
+    let again = Want {
+        ttl: Duration::from_secs(5),
+        token,
+        brought: true,
+        ..want()
+    };
+    let attempt = take(&group, &again).await;
+    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    assert!(attempt.fence > Some(ahead), "{attempt:?}");
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_plain_lock_over_a_past_moment_asks_no_more_often_than_others() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    nodes.set(0, KEY.as_bytes(), b"1700000000.5", None).await;
+    let plain = Want {
+        layout: Layout::Plain,
+        token: Layout::Plain.mint("us"),
+        ..want()
+    };
+    let place = Queues::default().join(&plain.key);
+    let attempt = acquire_within(&group, &plain, Duration::from_secs(2), place).await;
+    assert!(
+        matches!(
+            attempt.end,
+            End::Taken {
+                lease_ms: Some(0),
+                ..
+            }
+        ),
+        "{attempt:?}"
+    );
+    let stats: String = redis::cmd("INFO")
+        .arg("commandstats")
+        .query_async(&mut nodes.0[0].client().await)
+        .await
+        .unwrap();
+    let calls = stats.lines().find_map(|line| {
+        let figures = line.strip_prefix("cmdstat_evalsha:calls=")?;
+        figures.split(',').next()?.parse::<u32>().ok()
+    });
+    // A pause of 75 ms at least on average once it is the longest.
+    assert!(calls < Some(40), "{calls:?} scripts in two seconds");
 }

@@ -12,6 +12,7 @@ mod cli;
 mod clock_steps;
 mod cluster;
 mod cluster_slots;
+mod cluster_waiters;
 mod contention;
 mod contrast;
 mod databases;

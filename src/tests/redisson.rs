@@ -269,3 +269,55 @@ async fn redissons_own_listeners_hear_a_release_and_a_withdrawal() {
     assert_eq!(told, 1);
     assert_eq!(said(&mut heard).await, b"end");
 }
+
+#[tokio::test]
+async fn a_fenced_lock_goes_on_with_its_own_counter() {
+    const COUNTER: &str = "redisson_lock_token:{order:42}";
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    let person = console.person();
+    let mut client = nodes.0[0].client().await;
+    let () = client.set(COUNTER, 18).await.unwrap();
+    for (format, token) in [("redisson", 19), ("redisson-fair", 20)] {
+        let wanted = json!({"ttl_ms": 60_000, "format": format});
+        let won = person.post(&format!("{PATH}/acquire"), wanted).await;
+        assert_eq!(won.status, 201, "{}", won.text);
+        assert_eq!(won.json()["fencing_token"], token, "{format}");
+        assert_eq!(client.get::<_, u64>(COUNTER).await.unwrap(), token);
+        let release = json!({"token": won.json()["token"]});
+        let released = person.post(&format!("{PATH}/release"), release).await;
+        assert_eq!(released.status, 200, "{}", released.text);
+    }
+    assert_eq!(client.ttl::<_, i64>(COUNTER).await.unwrap(), -1);
+    console.stop().await;
+}
+
+#[tokio::test]
+async fn a_fenced_lock_of_several_servers_is_refused_because_each_counts_for_itself() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![nodes.config()]).await;
+    for (n, node) in nodes.0.iter().enumerate() {
+        let mut client = node.client().await;
+        let counter = "redisson_lock_token:{order:42}";
+        let () = client.set(counter, 18 + n).await.unwrap();
+    }
+    let wanted = json!({"ttl_ms": 60_000, "format": "redisson"});
+    let refused = console
+        .person()
+        .post(&format!("{PATH}/acquire"), wanted)
+        .await;
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (409, "wrong-type"),
+        "{}",
+        refused.text
+    );
+    assert!(refused.text.contains("RFencedLock"), "{}", refused.text);
+    for n in 0..3 {
+        assert_eq!(
+            nodes.get(n, b"redisson_lock_token:{order:42}").await,
+            Some((18 + n).to_string().into_bytes())
+        );
+    }
+    console.stop().await;
+}

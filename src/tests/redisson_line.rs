@@ -7,12 +7,13 @@ use lockkeeper::domain::{ActOutcome, LockKey};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::formats::fingerprint;
 use lockkeeper::server::locking::{Claim, End, Layout, release};
+use lockkeeper::server::nodes::scripts::{ACQUIRE_REDISSON, Given};
 use redis::AsyncCommands as _;
 
 use crate::support::force::force_release;
 use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup};
 use crate::support::redisson::{
-    DEADLINES, KEY, QUEUE, Thread, nobody_stands, queue, said, stand, text, waiting, want,
+    DEADLINES, KEY, QUEUE, THEIRS, Thread, nobody_stands, queue, said, stand, text, waiting, want,
 };
 use crate::support::{eventually, eventually_is};
 
@@ -241,4 +242,58 @@ async fn a_node_that_hangs_while_somebody_goes_away_is_left_once_it_goes_on() {
     .await;
     let keys: Vec<LockKey> = nodes.dump(0).await.into_keys().map(LockKey::new).collect();
     assert_eq!(keys, [LockKey::from(KEY)]);
+}
+
+#[tokio::test]
+async fn who_waits_longer_than_a_place_is_kept_keeps_it_and_so_do_those_behind() {
+    let nodes = RedisNodes::start(1).await;
+    let group = nodes.group().await;
+    let mut client = nodes.0[0].client().await;
+    let () = client.hset(KEY, THEIRS, 1).await.unwrap();
+    let () = client.pexpire(KEY, 600_000).await.unwrap();
+    let patient = want(Layout::RedissonFair);
+    let waiting_for_it = waiting(&group, &patient, Duration::from_secs(3_600));
+    stand(&nodes.0[0], 1).await;
+    let name = text(&patient);
+    let first = deadline(&nodes.0[0], &name).await.unwrap();
+    // What it asked for is kept for five minutes at a time, so that one that crashed is not waited for longer.
+    let now = Clock::real().now().millis() as f64;
+    assert!(first - now < 600_000.0 + 301_000.0, "{}", first - now);
+    waiting_for_it.abort();
+}
+
+#[tokio::test]
+async fn a_place_that_is_kept_for_longer_moves_the_turn_of_all_behind_and_of_nobody_before() {
+    let nodes = RedisNodes::start(1).await;
+    let mut client = nodes.0[0].client().await;
+    let () = client.hset(KEY, THEIRS, 1).await.unwrap();
+    let () = client.pexpire(KEY, 600_000).await.unwrap();
+    let wants = [(); 3].map(|()| want(Layout::RedissonFair));
+    let ask = async |n: usize, longer: u64| {
+        let mut script = ACQUIRE_REDISSON.key(KEY);
+        script.key(QUEUE).key(DEADLINES);
+        script.arg(wants[n].token.expose()).arg(60_000).arg(0);
+        script.arg(Clock::real().now().millis()).arg(300_000);
+        script
+            .arg("redisson_lock_token:{order:42}")
+            .arg(1)
+            .arg(longer);
+        let mut client = nodes.0[0].client().await;
+        let given: Given = script.invoke_async(&mut client).await.unwrap();
+        assert!(matches!(given, Given::Refused(_)), "{given:?}");
+    };
+    for n in 0..3 {
+        ask(n, 0).await;
+    }
+    let all = async || {
+        let mut all = Vec::new();
+        for want in &wants {
+            all.push(deadline(&nodes.0[0], &text(want)).await.unwrap());
+        }
+        all
+    };
+    let before = all().await;
+    ask(1, 150_000).await;
+    let moved: Vec<f64> = all().await.iter().zip(before).map(|(a, b)| a - b).collect();
+    assert_eq!(moved, [0.0, 150_000.0, 150_000.0]);
 }

@@ -195,3 +195,53 @@ async fn three_dead_nodes_of_five_end_an_acquire_and_leave_nothing() {
     assert_eq!(nodes.values(1..2, &key).await, [None]);
     assert_eq!(nodes.values(3..4, &key).await, [None]);
 }
+
+#[tokio::test]
+async fn who_hangs_up_with_a_token_of_its_own_leaves_nothing_that_it_had_not_before() {
+    let mut network = RedisNodes::proxied(3).await;
+    let mut config = network.config();
+    config.command_timeout = Duration::from_secs(10);
+    let console = TestConsole::start(vec![config]).await.connected().await;
+    let body = json!({"ttl_ms": 600_000, "token": "a token of its own"});
+    for proxy in &network.proxies {
+        proxy.delay(Duration::from_secs(1));
+    }
+    let client = console.person();
+    let asked = tokio::spawn(async move { client.post(&format!("{PATH}/acquire"), body).await });
+    let key = "lock:a".into();
+    let nodes = &mut network.nodes;
+    eventually_is("the nodes gave it", async || {
+        let values = nodes.values(0..3, &key).await;
+        values.iter().all(Option::is_some)
+    })
+    .await;
+    // The answers are still on their way.
+    asked.abort();
+    eventually_is("nothing is left", async || {
+        let values = nodes.values(0..3, &key).await;
+        values.iter().all(Option::is_none)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_failed_acquire_with_a_token_of_its_own_leaves_nothing_that_it_had_not_before() {
+    let nodes = RedisNodes::start(3).await;
+    let console = TestConsole::start(vec![nodes.config()])
+        .await
+        .connected()
+        .await;
+    for n in [1, 2] {
+        nodes.0[n].stop().await;
+    }
+    let body = json!({"ttl_ms": 600_000, "token": "a token of its own"});
+    let refused = console
+        .person()
+        .post(&format!("{PATH}/acquire"), body)
+        .await;
+    assert_eq!((refused.status, refused.code()), (503, "no-quorum".into()));
+    assert_eq!(nodes.get(0, b"lock:a").await, None, "{}", refused.text);
+    for n in [1, 2] {
+        nodes.0[n].go_on().await;
+    }
+}

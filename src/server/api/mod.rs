@@ -65,7 +65,7 @@ impl Modify for Credentials {
 /// in, and so is whoever reads what the API is.
 pub fn routes(state: &AppState) -> Router<AppState> {
     let (api, document) = described().split_for_parts();
-    // `{key}` matches no empty segment; the empty key is a key all the same.
+    // `{key}` matches no empty segment; that a key is empty is said all the same.
     let empty_key = Router::new()
         .route("/api/v1/groups/{group}/locks/", get(v1::locks::lock))
         .route(

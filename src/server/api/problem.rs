@@ -86,6 +86,7 @@ impl ApiError {
                 Fault::UnknownGroup { .. } | Fault::NotObserved { .. } | Fault::NotHeld { .. } => {
                     StatusCode::NOT_FOUND
                 }
+                Fault::HoldEnded { .. } => StatusCode::GONE,
                 Fault::Held { .. }
                 | Fault::NotOwner { .. }
                 | Fault::OwnerChanged { .. }

@@ -58,6 +58,12 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
+    /// Whether it is done although it cannot be written down at once. An owner that may not extend loses what it relies on, and
+    /// one that may not release keeps everybody out; both only do to a lock what its owner may do without a console.
+    pub(super) fn is_done_unwritten(&self) -> bool {
+        matches!(self.act, ActKind::Extend | ActKind::Release)
+    }
+
     /// An act on nothing in particular.
     pub fn new(act: ActKind, by: By<'a>) -> Self {
         Self {
@@ -159,6 +165,7 @@ impl End {
             | Fault::NotOwner { nodes }
             | Fault::OwnerChanged { nodes, .. }
             | Fault::HoldChanged { nodes }
+            | Fault::HoldEnded { nodes }
             | Fault::WrongType { nodes, .. } => (ActEnd::Refused, nodes.as_slice(), [].as_slice()),
             Fault::PartlyReleased { nodes, .. } => {
                 (ActEnd::Partial, nodes.as_slice(), [].as_slice())

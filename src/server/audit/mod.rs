@@ -1,5 +1,7 @@
 //! Who did what to which lock, why, and how it ended: written before the act, completed after it. No audit, no act.
 //!
+//! Owners extend and release their own locks all the same, and that is written when there is room.
+//!
 //! Lines in a file, each with the hash of the one before (`chain`); several programs may write to one file (`log`). What a
 //! killed program had written is there; what a crashed machine had written is there but for the last 100 ms, and all of what
 //! takes a lock from somebody else is (`syncing`). Or the same lines in a stream that several consoles share (`stream`).
@@ -95,6 +97,8 @@ enum Written {
         id: String,
         act: u64,
     },
+    /// Nowhere: the whole of it is written once there is room.
+    Later(Audit),
 }
 
 impl Audit {
@@ -201,6 +205,15 @@ impl Audit {
             Err(why) if is_lenient && asked.act != ActKind::ForceRelease => {
                 tracing::debug!(act = asked.act.slug(), "not in the audit: {why}");
                 Ok(OpenAct::unwritten(asked))
+            }
+            // It is written when there is room.
+            Err(why) if asked.is_done_unwritten() => {
+                tracing::debug!(act = asked.act.slug(), "in the audit later: {why}");
+                Ok(OpenAct {
+                    written: Some(Written::Later(self.clone())),
+                    asked,
+                    began_at,
+                })
             }
             Err(why) => {
                 // It has paths and addresses in it, which are not for everybody who may act.
@@ -370,6 +383,7 @@ impl Written {
                 book.told(ended);
             }
             Self::Stream { ledger, id, act } => ledger.end(*act, id, asked, began_at, end),
+            Self::Later(audit) => audit.tell(asked, end),
         }
     }
 }

@@ -61,6 +61,7 @@ struct Kind {
 pub struct Counted {
     kind: Kind,
     who: String,
+    subject: Option<String>,
     via: String,
     many: u64,
     /// When the first of them was counted.
@@ -72,6 +73,7 @@ impl Counted {
     pub fn asked(&self) -> Asked<'_> {
         let by = By {
             who: &self.who,
+            subject: self.subject.as_deref(),
             via: &self.via,
             address: self.kind.client,
             request: None,
@@ -129,6 +131,7 @@ impl Refusals {
                 code,
             },
             who: short(asked.by.who).into_owned(),
+            subject: asked.by.subject.map(|subject| short(subject).into_owned()),
             via: asked.by.via.to_owned(),
             many: 1,
             since: now,
@@ -198,6 +201,7 @@ mod tests {
     fn asked(who: &str, address: u32) -> Asked<'_> {
         let by = By {
             who,
+            subject: None,
             via: "token",
             address: Some(IpAddr::V4(address.into())),
             request: None,

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::answer::{acts, document, print};
 use super::direct::{Direct, failed};
@@ -19,9 +18,6 @@ use super::{Failure, who};
 use crate::domain::{Fault, Format, LockId};
 use crate::server::config;
 use crate::server::operations::{AcquireRequest, Acquired};
-
-/// One request waits no longer than this; the rest of a longer wait is asked for anew.
-const LONGEST_WAIT_AT_ONCE: Duration = Duration::from_mins(4);
 
 /// What `acquire` is told.
 #[derive(Args)]
@@ -73,7 +69,8 @@ impl Acquire {
     }
 }
 
-fn format(slug: &str) -> Result<Format, String> {
+/// Reads the name of a format.
+pub fn format(slug: &str) -> Result<Format, String> {
     Format::from_slug(slug).ok_or_else(|| {
         let known: Vec<&str> = Format::ALL.into_iter().map(Format::slug).collect();
         format!("a format is one of {}", known.join(", "))
@@ -83,7 +80,7 @@ fn format(slug: &str) -> Result<Format, String> {
 /// Takes the lock; the exit status is 0, or that of a signal that ended the waiting.
 pub async fn run(options: Acquire) -> Result<u8, Failure> {
     let mut signals = Signals::that_end()?;
-    let id = options.which.id()?;
+    let id = options.which.id(&options.straight.nodes)?;
     let request = AcquireRequest {
         ttl_ms: millis(options.ttl),
         wait_ms: 0,
@@ -130,29 +127,20 @@ pub async fn run(options: Acquire) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Takes the lock, waiting up to `wait` for it.
+/// Takes the lock, waiting up to `wait` for it: with one token all the while, and so in one place in line.
 pub async fn obtain(
     direct: &Direct,
     id: &LockId,
     mut request: AcquireRequest,
     wait: Duration,
 ) -> Result<Acquired, Fault> {
-    let deadline = Instant::now() + wait.min(Duration::from_hours(24 * 365));
     direct.quorum_is_up().await;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        request.wait_ms = millis(left.min(LONGEST_WAIT_AT_ONCE));
-        let taken = direct.operations.acquire(&direct.actor, id, &request).await;
-        match taken {
-            Err(Fault::Held { .. } | Fault::NoQuorum { .. } | Fault::TooMany { .. })
-                if left > LONGEST_WAIT_AT_ONCE => {}
-            Ok(_) => return taken,
-            Err(fault) => {
-                direct.settle().await;
-                return Err(fault);
-            }
-        }
+    request.wait_ms = millis(wait.min(Duration::from_hours(24 * 365)));
+    let taken = direct.operations.acquire(&direct.actor, id, &request).await;
+    if taken.is_err() {
+        direct.settle().await;
     }
+    taken
 }
 
 /// Does something until a signal comes that ends it.

@@ -165,7 +165,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. } => status::UNUSABLE,
         Fault::Held { .. } | Fault::TooMany { .. } => status::NOT_OBTAINED,
-        Fault::NotHeld { .. } => status::NOT_HELD,
+        Fault::NotHeld { .. } | Fault::HoldEnded { .. } => status::NOT_HELD,
         Fault::NotOwner { .. } => status::NOT_OWNER,
         Fault::OwnerChanged { .. } | Fault::HoldChanged { .. } => status::OWNER_CHANGED,
         Fault::NotObserved { .. } => status::NOT_OBSERVED,
@@ -207,6 +207,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
         | Fault::HoldChanged { .. }
+        | Fault::HoldEnded { .. }
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::WrongType { .. }
@@ -262,6 +263,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::HoldChanged { .. }
+        | Fault::HoldEnded { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::OutsideKeys { .. }

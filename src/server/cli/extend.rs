@@ -32,7 +32,10 @@ impl Extend {
 }
 
 pub async fn run(options: Extend) -> Result<(), Failure> {
-    let (id, token) = (options.which.id()?, options.token.read()?);
+    let (id, token) = (
+        options.which.id(&options.straight.nodes)?,
+        options.token.read()?,
+    );
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let ttl_ms = millis(options.ttl);

@@ -64,7 +64,7 @@ fn seen(lock: &Lock, id: &LockId, fingerprint: &Fingerprint) -> Result<SeenHold,
 }
 
 pub async fn run(options: Options) -> Result<(), Failure> {
-    let id = options.which.id()?;
+    let id = options.which.id(&options.straight.nodes)?;
     let seen = match &options.seen {
         Some(path) => {
             let lock = documents::read(path, "a lock as `show --json` writes it")?;

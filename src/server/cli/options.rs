@@ -72,33 +72,57 @@ pub struct Straight {
 /// Which lock is meant.
 #[derive(Args)]
 pub struct Which {
-    /// The group in the configuration; with --redis it is "default".
-    #[arg(value_name = "GROUP")]
-    pub group: String,
-    /// The lock's name, byte for byte.
-    #[arg(value_name = "KEY")]
-    key: OsString,
+    /// The lock's name, byte for byte, behind its group in the configuration. GROUP may be left out while only one is
+    /// configured; with --redis it is "default".
+    #[arg(value_name = "[GROUP] KEY", num_args = 1..=2, required = true)]
+    names: Vec<OsString>,
     /// KEY is percent-encoded: for names with bytes that cannot be typed (%00, %FF, a leading %2D).
     #[arg(long)]
     key_encoded: bool,
 }
 
 impl Which {
-    /// The lock.
-    pub fn id(&self) -> Result<LockId, Failure> {
-        let bytes = self.key.as_bytes();
+    /// The lock. Where no group is named, it is the only one of the configuration.
+    pub fn id(&self, nodes: &Nodes) -> Result<LockId, Failure> {
+        let (group, key) = match self.names.as_slice() {
+            [group, key] => (Some(group), key),
+            [key] => (None, key),
+            _ => unreachable!("clap takes one name or two"),
+        };
+        let key = self.key(key)?;
+        let group = match group {
+            Some(group) => group.to_string_lossy().into_owned(),
+            None => only_group(nodes.clone().read()?)?,
+        };
+        Ok(LockId { group, key })
+    }
+
+    fn key(&self, name: &OsString) -> Result<LockKey, Failure> {
         let key = if self.key_encoded {
-            let decoded = self.key.to_str().and_then(LockKey::decode);
+            let decoded = name.to_str().and_then(LockKey::decode);
             decoded.ok_or_else(|| {
                 Failure::unusable("KEY has a `%` that is not followed by two hex digits")
             })?
         } else {
-            LockKey::new(bytes)
+            LockKey::new(name.as_bytes())
         };
-        Ok(LockId {
-            group: self.group.clone(),
-            key,
-        })
+        if key.as_bytes().is_empty() {
+            return Err(Failure::unusable("KEY is empty; give the lock a name"));
+        }
+        Ok(key)
+    }
+}
+
+/// The name of the only group.
+fn only_group(config: Config) -> Result<String, Failure> {
+    let mut names: Vec<String> = config.groups.into_iter().map(|group| group.name).collect();
+    match names.len() {
+        1 => Ok(names.remove(0)),
+        n => Err(Failure::unusable(format!(
+            "GROUP is missing, and the configuration has {n} groups: {}",
+            names.join(", ")
+        ))
+        .advise("Name the group before KEY.")),
     }
 }
 

@@ -29,7 +29,10 @@ impl Release {
 }
 
 pub async fn run(options: Release) -> Result<(), Failure> {
-    let (id, token) = (options.which.id()?, options.token.read()?);
+    let (id, token) = (
+        options.which.id(&options.straight.nodes)?,
+        options.token.read()?,
+    );
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let released = direct.operations.release(&direct.actor, &id, &token).await;

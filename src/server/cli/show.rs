@@ -25,7 +25,7 @@ impl Show {
 }
 
 pub async fn run(options: Show) -> Result<(), Failure> {
-    let id = options.which.id()?;
+    let id = options.which.id(&options.straight.nodes)?;
     let direct = Direct::start(options.straight.nodes, Some(&id.group))?;
     direct.all_tried().await;
     let lock = direct.operations.inspect(&direct.actor, &id).await;

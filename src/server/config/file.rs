@@ -71,6 +71,8 @@ pub(super) struct Group {
     drift_plus: Option<Spanned<String>>,
     node_share_percent: Option<Spanned<u32>>,
     fencing: Option<bool>,
+    fence_counter_ttl: Option<Spanned<String>>,
+    release_marker_ttl: Option<Spanned<String>>,
     delayed_restart: Option<bool>,
     longest_hold: Option<Spanned<String>>,
     most_extensions: Option<u32>,
@@ -276,7 +278,37 @@ fn read_locking(
         None => defaults.node_share_percent,
     };
     let span = |text: &Option<Spanned<String>>, default| duration(source, text.as_ref(), default);
+    let within = |name: &str, text: &Option<Spanned<String>>, default, shortest, longest| {
+        let chosen = span(text, default)?;
+        match text {
+            Some(text) if !(shortest..=longest).contains(&chosen) => {
+                let limits = [shortest, longest].map(humantime::format_duration);
+                let [shortest, longest] = limits.map(|limit| limit.to_string());
+                Err(source.error(
+                    text,
+                    &format!("`{name}` must be from {shortest} to {longest}"),
+                ))
+            }
+            Some(_) | None => Ok(chosen),
+        }
+    };
+    let fence_counter_ttl = within(
+        "fence_counter_ttl",
+        &group.fence_counter_ttl,
+        defaults.fence_counter_ttl,
+        Duration::from_mins(1),
+        Duration::from_hours(24 * 30),
+    )?;
+    let release_marker_ttl = within(
+        "release_marker_ttl",
+        &group.release_marker_ttl,
+        defaults.release_marker_ttl,
+        Duration::from_secs(10),
+        Duration::from_hours(1),
+    )?;
     Ok(LockingConfig {
+        fence_counter_ttl,
+        release_marker_ttl,
         longest_lease: span(&group.longest_lease, defaults.longest_lease)?,
         drift: Drift {
             ratio: drift_ratio,

@@ -146,6 +146,8 @@ drift_percent = 2
 drift_plus = "5ms"
 node_share_percent = 10
 fencing = false
+fence_counter_ttl = "5m"
+release_marker_ttl = "20s"
 delayed_restart = true
 longest_hold = "1 day"
 most_extensions = 7
@@ -162,6 +164,8 @@ node = [{ url = "redis://h:1" }]
     assert_eq!(locking.drift.plus, Duration::from_millis(5));
     assert_eq!(locking.node_share_percent, 10);
     assert_eq!((locking.fencing, locking.delayed_restart), (false, true));
+    assert_eq!(locking.fence_counter_ttl, Duration::from_mins(5));
+    assert_eq!(locking.release_marker_ttl, Duration::from_secs(20));
     assert_eq!(locking.longest_hold, Duration::from_hours(24));
     assert_eq!(locking.most_extensions, 7);
     let usual = LockingConfig::new(GroupKind::Standalone);
@@ -228,6 +232,14 @@ fn every_mistake_in_the_settings_of_locking_names_its_place() {
             "3:22: `scan_share_percent` must be from 1 to 100",
         ),
         ("longest_hold = 86400", "3:16: invalid type: integer"),
+        (
+            "fence_counter_ttl = \"1s\"",
+            "3:21: `fence_counter_ttl` must be from 1m to 30days",
+        ),
+        (
+            "release_marker_ttl = \"2h\"",
+            "3:22: `release_marker_ttl` must be from 10s to 1h",
+        ),
         ("longest_hold = \"\"", "3:16: this is not a span of time"),
         ("most_extensions = -1", "3:19: invalid value: integer `-1`"),
         (

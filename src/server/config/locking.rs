@@ -16,6 +16,10 @@ pub struct LockingConfig {
     pub node_share_percent: u32,
     /// Hand out fencing tokens, which takes a counter beside each lock (`lockkeeper:fence:{…}`).
     pub fencing: bool,
+    /// How long such a counter stays after the last acquire.
+    pub fence_counter_ttl: Duration,
+    /// How long a node remembers a release of a Redisson lock, so that one that is sent twice counts once.
+    pub release_marker_ttl: Duration,
     /// A node that restarted, and may have forgotten locks, takes no new ones until the last of those has ended.
     pub delayed_restart: bool,
     /// How long a lock is kept alive by renewing it.
@@ -35,6 +39,8 @@ impl LockingConfig {
             drift: Drift::default(),
             node_share_percent: 5,
             fencing: true,
+            fence_counter_ttl: Duration::from_hours(1),
+            release_marker_ttl: Duration::from_mins(1),
             delayed_restart: kind == GroupKind::Redlock,
             longest_hold: Duration::from_hours(24),
             most_extensions: 100_000,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Examined, Leases, Patient, Rule, Words, nodes_do};
-use crate::domain::{Finding, MissingPermission, Severity};
+use crate::domain::{Finding, GroupKind, MissingPermission, Severity};
 use crate::server::config::GroupConfig;
 use crate::server::nodes::self_report::{May, SelfReport};
 
@@ -60,13 +60,21 @@ fn tried(config: &GroupConfig, leases: &Leases) -> Vec<Tried> {
     let fence = config.locking.fencing.then_some(NOBODYS_LOCK);
     let name = leases.example.as_deref().or(fence);
     let permissions = leases.layout.permissions().iter();
-    let rules = permissions.flat_map(|permissions| permissions.commands);
+    let rules = permissions
+        .clone()
+        .flat_map(|permissions| permissions.commands);
     let on_the_fence = fence.map(|fence| Tried {
         rule: FENCES,
         command: format!("get\n{fence}"),
         is_on_a_name: false,
     });
+    // Redisson's waiters subscribe to the channels of their shard there.
+    let wakes = permissions
+        .clone()
+        .any(|permissions| permissions.commands.contains(&"+publish"));
+    let of_shards = (wakes && config.kind == GroupKind::Cluster).then_some(&"+spublish");
     rules
+        .chain(of_shards)
         .filter_map(|rule| try_on(name, rule))
         .chain(on_the_fence)
         .collect()
@@ -76,7 +84,7 @@ fn try_on(name: Option<&str>, rule: &'static str) -> Option<Tried> {
     let command = rule.trim_start_matches('+');
     let (command, is_on_a_name) = match (command, command.split_once('|')) {
         ("evalsha", _) => ("evalsha\nx\n0".to_owned(), false),
-        ("publish", _) => (format!("publish\n{CHANNEL}\n0"), false),
+        ("publish" | "spublish", _) => (format!("{command}\n{CHANNEL}\n0"), false),
         (_, Some((command, part))) => (format!("{command}\n{part}\nx"), false),
         (_, None) => (format!("{command}\n{}\n1\n1\n1", name?), true),
     };

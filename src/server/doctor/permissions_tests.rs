@@ -42,6 +42,21 @@ fn each_missing_permission_comes_with_the_line_that_grants_it() {
 }
 
 #[test]
+fn in_a_cluster_waking_takes_the_channels_of_shards_as_well() {
+    let asked_of = |kind| {
+        let mut config = config(3);
+        config.kind = kind;
+        let mut leases = Leases::default();
+        leases.layout = crate::server::locking::Layout::Redisson;
+        commands(&config, &leases)
+            .iter()
+            .any(|command| command.starts_with("spublish\nredisson_lock__channel:"))
+    };
+    assert!(asked_of(GroupKind::Cluster));
+    assert!(!asked_of(GroupKind::Standalone));
+}
+
+#[test]
 fn what_acting_lacks_is_told_and_nothing_is_claimed_of_names_that_are_not_known() {
     let lacks = |config: &GroupConfig, leases: Leases, refused: &[&str]| {
         let may = commands(config, &leases)

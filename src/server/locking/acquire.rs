@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::ballot::{Ballot, Heard, Next, Standing, Vote};
 use super::end::end;
@@ -70,6 +71,10 @@ pub struct Claim<'a> {
     pub(super) want: Cow<'a, Want>,
     /// For how long its owner-to-be waits in line.
     pub(super) wait: Duration,
+    /// For how much longer than that, since the last try that was told so.
+    longer: Duration,
+    /// Since when its place in line is kept.
+    stands_since: Instant,
     /// Nodes where something of ours may be, by their place in the configuration.
     pub(super) doubtful: BTreeSet<usize>,
     /// Nodes in whose queue we may stand.
@@ -78,6 +83,10 @@ pub struct Claim<'a> {
     pub(super) unsure: BTreeSet<usize>,
     /// When the last lease ends that a node may have given.
     pub(super) lease_ends: Instant,
+    /// Cancelled when nobody listens any more: then what is won is taken back.
+    hung_up: CancellationToken,
+    /// Nothing that the last try may have left was its owner's before, although the token was brought along.
+    pub(super) was_new: bool,
 }
 
 impl<'a> Claim<'a> {
@@ -96,10 +105,30 @@ impl<'a> Claim<'a> {
             seats: group.seats(&want.key),
             want: Cow::Borrowed(want),
             wait,
+            longer: Duration::ZERO,
+            stands_since: Instant::now(),
             doubtful: BTreeSet::new(),
             queued: BTreeSet::new(),
             unsure: BTreeSet::new(),
             lease_ends: Instant::now(),
+            hung_up: CancellationToken::new(),
+            was_new: false,
+        }
+    }
+
+    /// The same for a client that may hang up in the middle of a try.
+    pub fn unless(mut self, hung_up: CancellationToken) -> Self {
+        self.hung_up = hung_up;
+        self
+    }
+
+    /// The next try has the place in line kept for as long again, where half of its time is over.
+    pub(super) fn stand_on(&mut self) {
+        let stood = self.stands_since.elapsed();
+        self.longer = Duration::ZERO;
+        if stood * 2 >= self.wait {
+            self.longer = stood;
+            self.stands_since = Instant::now();
         }
     }
 
@@ -164,13 +193,15 @@ impl<'a> Claim<'a> {
             let queued = ballot.queued(&|node| stood.contains(&node));
             self.queued = queued.into_iter().collect();
         }
-        if let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
+        let is_heard = !self.hung_up.is_cancelled();
+        if is_heard && let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
             // A node that has not answered yet gives the lock or does not; a release reaches it after that.
             self.doubtful.clear();
             let token = written.or_else(|| self.changed_token());
             return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
         }
-        self.doubtful = ballot.left_behind(self.want.brought, &before);
+        self.was_new = ballot.was_new();
+        self.doubtful = ballot.left_behind(brought && !self.was_new, &before);
         if self.enters_again() {
             // What was entered before stays as it was: only this entry is taken back there.
             let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
@@ -252,7 +283,10 @@ impl<'a> Claim<'a> {
             token: written,
             ttl: want.ttl,
             wait: self.wait,
+            longer: self.longer,
             fence,
+            fence_ttl: self.group.config.locking.fence_counter_ttl,
+            is_only_node: self.seats.len() == 1,
             brought: want.brought,
             takes_over: want.layout == Layout::Legacy
                 && is_past_moment_a_lock(want.key.as_bytes(), self.group.config.naming()),
@@ -277,7 +311,8 @@ impl<'a> Claim<'a> {
                 .key(fence::key(&want.key))
                 .arg(written.expose())
                 .arg(to)
-                .arg(millis(fence::REMEMBERED))
+                .arg(millis(self.group.config.locking.fence_counter_ttl))
+                .arg(want.layout.sign(written).unwrap_or_default())
                 .invoke_async(&mut line.connection)
                 .await
         });

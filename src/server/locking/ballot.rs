@@ -202,10 +202,12 @@ impl Ballot {
     /// an earlier try of the same token may have left something.
     ///
     /// With a token that was brought along, its owner may rely on what it had before: unless that cannot have been a
-    /// quorum, nothing is taken back, and then only what is known to be there.
+    /// quorum, nothing is taken back but what this try brought to a node.
     pub fn left_behind(&self, brought: bool, before: &BTreeSet<usize>) -> BTreeSet<usize> {
         if brought && self.may_have_been_held() {
-            return BTreeSet::new();
+            let is_new =
+                |node: &usize| matches!(self.votes[*node], Some(Vote::Ours { again: false, .. }));
+            return (0..self.votes.len()).filter(is_new).collect();
         }
         let may_be = |node: &usize| match &self.votes[*node] {
             Some(Vote::Ours { .. }) => true,
@@ -218,6 +220,13 @@ impl Ballot {
             }
         };
         (0..self.votes.len()).filter(may_be).collect()
+    }
+
+    /// Whether nothing of this owner can have been held before this try, although the token was brought along: no node had it,
+    /// and those that did not answer are too few to have held it.
+    pub fn was_new(&self) -> bool {
+        let had_it = |vote: &Option<Vote>| matches!(vote, Some(Vote::Ours { again: true, .. }));
+        !self.may_have_been_held() && !self.votes.iter().any(had_it)
     }
 
     /// Whether this try may have come upon a lock that was its owner's already.

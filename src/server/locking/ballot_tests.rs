@@ -140,8 +140,13 @@ fn from_an_owner_that_may_rely_on_its_lock_nothing_is_taken_back() {
         }
         ballot.left_behind(true, &BTreeSet::new())
     };
-    assert_eq!(left([ours(true), missed(), ours(false)]), BTreeSet::new());
-    assert_eq!(left([missed(), missed(), ours(false)]), BTreeSet::new());
+    assert_eq!(left([ours(true), missed(), ours(true)]), BTreeSet::new());
+    // What this try brought to a node, its owner did not rely on.
+    assert_eq!(
+        left([ours(true), missed(), ours(false)]),
+        BTreeSet::from([2])
+    );
+    assert_eq!(left([missed(), missed(), ours(false)]), BTreeSet::from([2]));
     // On fewer nodes than a quorum it was nobody's.
     let theirs = || Vote::Theirs(None);
     assert_eq!(left([theirs(), missed(), ours(false)]), BTreeSet::from([2]));

@@ -13,17 +13,14 @@
 //! later may find it its own on a quorum although somebody else had it meanwhile: what was asked of a node for the
 //! acquire can arrive after all that. Nobody has it at the same time, but the other one's token is larger.
 //!
-//! **Counters do not stay for ever:** a counter that was not raised for [`REMEMBERED`] goes away. What comes next is
+//! **Counters do not stay for ever:** a counter that was not raised for `fence_counter_ttl` goes away. What comes next is
 //! proposed by a clock that long after, and is larger unless the clocks of two proposers differ by that much.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::domain::{LockKey, Timestamp};
 use crate::server::nodes::scripts::FENCES;
-
-/// For how long a node remembers how far it counted for a lock that nobody acquires.
-pub const REMEMBERED: Duration = Duration::from_hours(1);
+use crate::server::nodes::{slot_of, tag_of};
 
 /// The last number that was proposed in this process: two proposals of one process never collide.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -47,6 +44,8 @@ pub fn next(last: u64, now: Timestamp) -> u64 {
 }
 
 /// The name of the counter beside a lock. In a cluster it lies in the lock's slot: a name without a hash tag becomes one.
+///
+/// Inside of braces, a name with a `}` would end too early; before it stands a number that lies in the same slot.
 pub fn key(lock: &LockKey) -> Vec<u8> {
     let name = lock.as_bytes();
     let has_tag = name
@@ -58,8 +57,14 @@ pub fn key(lock: &LockKey) -> Vec<u8> {
                 .position(|&byte| byte == b'}')
                 .is_some_and(|close| close > 0)
         });
-    let (open, close): (&[u8], &[u8]) = if has_tag { (b"", b"") } else { (b"{", b"}") };
-    [FENCES, open, name, close].concat()
+    if has_tag {
+        return [FENCES, name].concat();
+    }
+    if name.contains(&b'}') {
+        let tag = format!("{{{}}}:", tag_of(slot_of(name)));
+        return [FENCES, tag.as_bytes(), name].concat();
+    }
+    [FENCES, b"{", name, b"}"].concat()
 }
 
 #[cfg(test)]
@@ -80,6 +85,34 @@ mod tests {
         let name = |lock: &str| String::from_utf8(key(&lock.into())).unwrap();
         assert_eq!(name("lock:a"), "lockkeeper:fence:{lock:a}");
         assert_eq!(name("{orders}:lock"), "lockkeeper:fence:{orders}:lock");
-        assert_eq!(name("lock:{}"), "lockkeeper:fence:{lock:{}}");
+        assert_eq!(name("lock:{a"), "lockkeeper:fence:{lock:{a}");
+        assert!(name("lock:a}b").ends_with("}:lock:a}b"));
+        for lock in [
+            "lock:a",
+            "a}b",
+            "}",
+            "}a",
+            "{}",
+            "lock:{}",
+            "lock:{}{a}",
+            "a}{b",
+            "{a}b",
+            "x{a}{b}",
+            "{",
+        ] {
+            let beside = slot_of(&key(&lock.into()));
+            // Redis takes an empty tag for none.
+            assert_eq!(beside, slot_of(lock.as_bytes()), "{lock}");
+        }
+    }
+
+    #[test]
+    fn counters_of_different_locks_have_different_names() {
+        let names: Vec<String> = (0..2_000).map(|n| format!("lock:{n}}}")).collect();
+        let keys: std::collections::BTreeSet<Vec<u8>> = names
+            .iter()
+            .map(|name| key(&name.as_str().into()))
+            .collect();
+        assert_eq!(keys.len(), names.len());
     }
 }

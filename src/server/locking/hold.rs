@@ -19,14 +19,16 @@ use tokio::time::Instant;
 use super::ballot::{Ballot, Standing, Vote};
 use super::end::end_of_extend;
 use super::layouts::{Form, Layout, Request};
-use super::owners::{found_there, outcome};
+use super::owners::{found_there, in_the_way, outcome};
 use super::stragglers::Stragglers;
 use super::tidy::{Errand, Task};
 use super::{Attempt, End, Token, fence};
-use crate::domain::{ActOutcome, LockKey, NodeAct, Timestamp, quorum};
+use crate::domain::{ActOutcome, Lease, LockKey, NodeAct, Timestamp, quorum};
 use crate::server::nodes::Group;
+use crate::server::nodes::look::look_closely;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
+use crate::server::nodes::sighting::{Sighting, Ttl};
 use crate::server::nodes::trouble::Missed;
 use crate::server::telemetry::traces::Asked;
 
@@ -114,11 +116,20 @@ async fn put_back(
 ) -> Vec<usize> {
     let lacks = |place: &usize| answers[*place] == Some(Ok(Told::NotThere));
     let fencing = group.config.locking.fencing;
+    let fence_ttl = group.config.locking.fence_counter_ttl;
     let putting = (0..seats.len()).filter(lacks).map(|place| async move {
         let node = &seats[place];
         let fence = fencing.then(|| fence::propose(group.clock().now()));
         let taking = node.act(group.limit_of(node, ttl), |line| async move {
-            Layout::put_back(form, line, node.clock(), key, (token, ttl), fence).await
+            Layout::put_back(
+                form,
+                line,
+                node.clock(),
+                key,
+                (token, ttl),
+                (fence, fence_ttl),
+            )
+            .await
         });
         // What fails is tried again with the next extension.
         taking.await.is_ok_and(|is_back| is_back).then_some(place)
@@ -130,11 +141,14 @@ async fn put_back(
 /// Releases the lock on every node where the token is the owner's; where entries count, one of them. A node that could not
 /// be asked is told later.
 pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct> {
+    let request = Request::new(group.config.locking.release_marker_ttl);
+    let layout = Layout::of_token(token);
+    let told_later = layout.told_later(&request);
     let errand = Errand {
-        layout: Layout::of_token(token),
+        layout,
         key: key.clone(),
         token: token.clone(),
-        task: Task::Release(Request::new()),
+        task: Task::Release(request),
     };
     let seats = group.seats(key);
     let (mut free, mut held) = (0, 0);
@@ -149,8 +163,79 @@ pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct
     )
     .await;
     let acts = acts(group, &seats, &answers, &ActOutcome::Released, key);
-    tell_later(group, &seats, &answers, errand);
+    tell_later(group, &seats, &answers, (errand, told_later));
     acts
+}
+
+/// What the nodes show of a hold.
+#[derive(Clone, Debug)]
+pub enum StillHeld {
+    /// It is on a quorum, and may be relied on until then.
+    Until(Instant),
+    /// It is on too few nodes to be held; what each of them shows.
+    Not(Vec<NodeAct>),
+    /// The nodes that could not be read decide; what each of them shows.
+    Unknown(Vec<NodeAct>),
+}
+
+/// Whether the owner of this token still holds the lock, by what the nodes show. Nothing is changed on any of them.
+pub async fn still_held(group: &Group, key: &LockKey, token: &Token) -> StillHeld {
+    let (began, limit) = (Instant::now(), group.config.command_timeout);
+    let (layout, drift) = (Layout::of_token(token), group.config.locking.drift);
+    let seats = group.seats(key);
+    let reading = seats.iter().map(|node| async move {
+        let reading = node.act(limit, |line| {
+            look_closely(line, node.clock(), key, node.ahead_ms())
+        });
+        Asked::begin("look", node.name()).hear(reading).await
+    });
+    let read = futures::future::join_all(reading).await;
+    let now = group.clock().now();
+    let (mut leases, mut unread, mut nodes) = (Vec::new(), 0, Vec::new());
+    for (node, read) in seats.iter().zip(read) {
+        let outcome = match read {
+            Ok(Some(sighting)) if layout.is_owner(token, &sighting.value) => {
+                leases.push(lease_of(&sighting, now));
+                ActOutcome::Acquired
+            }
+            Ok(Some(sighting)) => ActOutcome::OtherOwner {
+                owner: in_the_way(&sighting).map(|(owner, _)| owner),
+            },
+            Ok(None) => ActOutcome::NotHeld,
+            Err(missed) => {
+                unread += 1;
+                ActOutcome::Failed {
+                    reason: missed.reason().to_owned(),
+                }
+            }
+        };
+        nodes.push(NodeAct {
+            node: node.name().to_owned(),
+            outcome,
+        });
+    }
+    let quorum = group.quorum();
+    leases.sort_unstable_by(|a, b| b.cmp(a));
+    let elapsed = began.elapsed();
+    match leases.get(quorum - 1) {
+        Some(lease) => match quorum::validity(*lease, elapsed, drift) {
+            Some(left) => StillHeld::Until(began + elapsed + left),
+            None => StillHeld::Not(nodes),
+        },
+        None if leases.len() + unread < quorum => StillHeld::Not(nodes),
+        None => StillHeld::Unknown(nodes),
+    }
+}
+
+/// How long a key lasts from now on.
+fn lease_of(sighting: &Sighting, now: Timestamp) -> Duration {
+    /// A lock that never ends may be relied on for as long as nobody would wait for an answer.
+    const WITHOUT_END: Duration = Duration::from_hours(24);
+    match (sighting.ttl, in_the_way(sighting)) {
+        (Ttl::Ms(left), _) => Duration::from_millis(left),
+        (Ttl::Never, Some((_, Lease::Expires { at, .. }))) => at.since(now),
+        (Ttl::Never, Some((_, Lease::Never)) | None) => WITHOUT_END,
+    }
 }
 
 /// How often the owner holds a lock still after a release, if it does: so often on a whole quorum.
@@ -194,7 +279,12 @@ where
 }
 
 /// A lock that was released on a quorum is free; what is left of it elsewhere is cleared away when the node can be asked.
-fn tell_later(group: &Group, seats: &[Arc<Node>], answers: &Answers, errand: Errand) {
+fn tell_later(
+    group: &Group,
+    seats: &[Arc<Node>],
+    answers: &Answers,
+    (errand, told_later): (Errand, Duration),
+) {
     let missed = |answer: &Option<Result<Told, Missed>>| {
         matches!(
             answer,
@@ -208,7 +298,7 @@ fn tell_later(group: &Group, seats: &[Arc<Node>], answers: &Answers, errand: Err
         .map(|(node, _)| Arc::clone(node))
         .collect();
     if !nodes.is_empty() {
-        let until = Instant::now() + errand.layout.told_later();
+        let until = Instant::now() + told_later;
         errand.run_later(nodes, until, group);
     }
 }

@@ -29,11 +29,11 @@ use std::time::Duration;
 pub use acquire::{Claim, Want, acquire};
 pub use end::{end, end_of_extend};
 pub use force::{Condemned, Forced, Refusal, force_release, force_release_on, rehearse_release};
-pub use hold::{extend, holds_left, release};
+pub use hold::{StillHeld, extend, holds_left, release, still_held};
 pub use layouts::{Form, Layout, Permissions, fair_queue};
 pub use recipes::permissions as force_permissions;
 pub use token::Token;
-pub use wait::acquire_within;
+pub use wait::{acquire_unless, acquire_within};
 
 use tokio::time::Instant;
 

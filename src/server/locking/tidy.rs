@@ -182,7 +182,7 @@ mod tests {
             layout: Layout::Plain,
             key: "lock:called-off".into(),
             token: Token::from_bytes(token),
-            task: Task::Release(Request::new()),
+            task: Task::Release(Request::new(Duration::from_mins(1))),
         };
         let (mine, other) = (errand("mine"), errand("other"));
         let begin = |errand| UnderWay::begin("orders", errand);

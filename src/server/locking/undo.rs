@@ -30,7 +30,9 @@ impl Claim<'_> {
             (*place, told)
         }));
         // Each node is asked to count down what it has just counted up, once, however often it has to be told.
-        let step_back = self.errand(Task::Release(Request::new()));
+        let step_back = self.errand(Task::Release(Request::new(
+            self.group.config.locking.release_marker_ttl,
+        )));
         let stepped = join_all(entered.iter().map(async |(place, node)| {
             let told = step_back.run(node, node.command_timeout()).await;
             if let Err(Missed::Unanswered { .. }) = &told {
@@ -115,7 +117,7 @@ impl Claim<'_> {
     }
 
     /// Leaves to the background what may be left. A token that was brought along may be brought again meanwhile: what it
-    /// has ends with its lease.
+    /// has ends with its lease, unless nothing of it had been there before.
     pub(super) fn let_go(&mut self) {
         let doubtful = std::mem::take(&mut self.doubtful);
         let queued = std::mem::take(&mut self.queued);
@@ -128,7 +130,7 @@ impl Claim<'_> {
         // What is withdrawn leaves the queue as well.
         let queued = nodes(&queued - &doubtful);
         self.later(self.errand(Task::Leave(self.wait)), queued);
-        if !self.want.brought {
+        if !self.want.brought || self.was_new {
             self.later(self.errand(Task::Withdraw(self.wait)), nodes(doubtful));
         }
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::acquire::Claim;
+use super::layouts::LONGEST_STAND;
 use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::{Fingerprint, LockKey, Timestamp};
@@ -132,8 +134,8 @@ impl Queues {
     }
 
     /// One try, together with all who try at this moment.
-    pub async fn attempt(&self, group: &Group, want: &Want) -> Attempt {
-        let mut claim = Claim::new(group, want);
+    pub async fn attempt(&self, group: &Group, want: &Want, hung_up: CancellationToken) -> Attempt {
+        let mut claim = Claim::new(group, want).unless(hung_up);
         self.tries.attempt(&mut claim, group.clock().now()).await
     }
 }
@@ -199,13 +201,28 @@ impl Drop for Place {
 /// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
 /// Where the nodes have a queue, each stands in that by itself. Nobody waits any more once the group is closing.
 pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
+    acquire_unless(group, want, wait, place, CancellationToken::new()).await
+}
+
+/// The same for a client that may hang up: then no other try begins, and one that has begun is ended and taken back.
+pub async fn acquire_unless(
+    group: &Group,
+    want: &Want,
+    wait: Duration,
+    place: Place,
+    hung_up: CancellationToken,
+) -> Attempt {
     let deadline = Instant::now() + wait;
-    let mut claim = Claim::waiting(group, want, wait);
+    let stand = wait.min(LONGEST_STAND);
+    let mut claim = Claim::waiting(group, want, stand).unless(hung_up.clone());
     let in_turn = !claim.stands_in_line();
     let closing = group.closing();
     while in_turn && !place.is_first() {
         let ringing = timeout_at(deadline, place.turn.bell.notified());
-        let rung = closing.run_until_cancelled(ringing).await;
+        let rung = closing.run_until_cancelled(ringing);
+        let Some(rung) = hung_up.run_until_cancelled(rung).await else {
+            return unheard();
+        };
         if !matches!(rung, Some(Ok(()))) {
             match place.latest() {
                 Some(latest) => return latest,
@@ -217,6 +234,9 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
     let (mut pause, mut n) = (PAUSES.0, 0_u32);
     loop {
         n = n.saturating_add(1);
+        if wait > stand {
+            claim.stand_on();
+        }
         let attempt = if in_turn {
             let now = group.clock().now();
             traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
@@ -242,21 +262,36 @@ pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: P
         place.tell_latest(&attempt);
         // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
         // is worth coming back for.
-        let lease = lease_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
+        // What is over and still there ends at no moment that anybody knows.
+        let lease = lease_ms.filter(|&ms| ms > 0);
+        let lease = lease.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
         let pause_now = (pause * place.patience())
             .mul_f64(rand::random_range(0.3..1.0))
             .min(lease)
             .min(left);
         let ringing = timeout(pause_now, place.turn.bell.notified());
-        match closing.run_until_cancelled(ringing).await {
-            Some(Ok(())) => pause = PAUSES.0,
-            Some(Err(_)) => pause = (pause * 2).min(PAUSES.1),
-            None => {
+        let rung = closing.run_until_cancelled(ringing);
+        match hung_up.run_until_cancelled(rung).await {
+            Some(Some(Ok(()))) => pause = PAUSES.0,
+            Some(Some(Err(_))) => pause = (pause * 2).min(PAUSES.1),
+            Some(None) => {
                 traces::tried(n);
                 claim.leave().await;
                 return attempt;
             }
+            None => return unheard(),
         }
+    }
+}
+
+/// What is told to nobody. What may be left is looked after when the claim is dropped.
+fn unheard() -> Attempt {
+    Attempt {
+        nodes: Vec::new(),
+        end: End::NoQuorum,
+        known_at: Instant::now(),
+        fence: None,
+        token: None,
     }
 }
 

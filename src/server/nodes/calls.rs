@@ -134,7 +134,8 @@ impl Node {
         F: Future<Output = RedisResult<T>>,
     {
         let (began, purpose) = (Instant::now(), how.purpose);
-        let line = self.line(purpose, limit).await?.asking(how.is_asking);
+        let mut line = self.line(purpose, limit).await?.asking(how.is_asking);
+        line.is_in_cluster = self.cluster.is_some();
         let (asked, number, before) = (line.clone(), line.number, line.replies());
         let left = limit.saturating_sub(began.elapsed());
         match within(left, call(line)).await {

@@ -32,6 +32,8 @@ pub struct Line {
     pub abilities: Abilities,
     /// Somebody's reply did not come in time, and nothing else came either: whether it still works is to be checked.
     is_suspected: Arc<AtomicBool>,
+    /// The server is a node of a cluster: clients there may subscribe to the channels of a shard (`SSUBSCRIBE`).
+    pub is_in_cluster: bool,
 }
 
 /// Commands that compare before they write, where the server has them and this user may call them.
@@ -137,6 +139,7 @@ impl Line {
             leaves_no_trace,
             abilities,
             is_suspected: Arc::default(),
+            is_in_cluster: false,
         })
     }
 

@@ -49,6 +49,7 @@ use crate::domain::{Coverage, GroupKind, LockKey, NodePast, NodeView, Timestamp}
 use crate::server::clock::{Clock, Moment};
 use crate::server::config::GroupConfig;
 use cluster::Cluster;
+pub use cluster::{slot_of, tag_of};
 pub use feed::{Fed, Inbox, Writes, learn};
 use history::{NodeRecord, RestartHistory};
 use leases::Leases;

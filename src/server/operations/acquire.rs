@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use super::act::{Act, check_token, check_ttl, impossible, refused, text, won};
+use super::act::{Act, check_token, check_ttl, impossible, no_quorum, refused, text, won};
 use super::audited::asked;
 use super::kept::{Place, Won};
 use super::{Operations, check_key, millis};
-use crate::domain::{
-    ActKind, Fault, Fingerprint, Format, LockId, LockKey, NodeAct, Timestamp, Verb,
-};
-use crate::server::access::Actor;
+use crate::domain::{ActKind, Fault, Fingerprint, Format, LockId, NodeAct, Timestamp, Verb};
+use crate::server::access::{Actor, Via};
 use crate::server::audit::End;
 use crate::server::locking::wait::Named;
-use crate::server::locking::{self, Attempt, Layout, Want};
+use crate::server::locking::{self, Attempt, Layout, StillHeld, Token, Want};
 use crate::server::nodes::Group;
 use crate::server::telemetry::traces;
 
@@ -59,10 +59,34 @@ pub struct Acquired {
     pub expires_at: Timestamp,
     /// What happened on each node.
     pub nodes: Vec<NodeAct>,
-    /// The same moment as `expires_at`, by a clock that nobody sets; nothing in an answer that was kept.
+    /// The same moment by a clock that nobody sets; missing in what another console answered.
     #[serde(skip)]
-    #[schema(ignore)]
     pub valid_until: Option<Instant>,
+}
+
+impl Acquired {
+    /// The same answer, given again: the lock may be relied on until then.
+    fn until(&self, valid_until: Instant, now: Timestamp) -> Self {
+        let left = valid_until.saturating_duration_since(Instant::now());
+        Self {
+            validity_ms: millis(left),
+            expires_at: now.plus(left),
+            valid_until: Some(valid_until),
+            ..self.clone()
+        }
+    }
+
+    /// The answer with what is left by now of the validity that was promised.
+    pub(super) fn by_now(&self, now: Timestamp) -> Self {
+        let left = match self.valid_until {
+            Some(until) => millis(until.saturating_duration_since(Instant::now())),
+            None => millis(self.expires_at.since(now)),
+        };
+        Self {
+            validity_ms: left.min(self.validity_ms),
+            ..self.clone()
+        }
+    }
 }
 
 /// An acquire that was found to be possible.
@@ -129,7 +153,8 @@ impl Operations {
         check_key(&id.key)?;
         let ttl = check_ttl(&group, id, request.ttl_ms)?;
         let wait = Duration::from_millis(request.wait_ms);
-        if wait > LONGEST_WAIT {
+        // Who waits at the command line costs the console nothing.
+        if wait > LONGEST_WAIT && *actor.via() != Via::CommandLine {
             return Err(impossible(
                 "wait_ms",
                 format!("is longer than {} ms", LONGEST_WAIT.as_millis()),
@@ -222,17 +247,48 @@ impl Operations {
         })
     }
 
+    /// The answer to an acquire that was answered before, with the validity of now: as it is renewed from here, or else as the
+    /// nodes show it. Where too few of them can be read, what was promised is still so.
+    pub(super) async fn acquired_before(
+        &self,
+        id: &LockId,
+        acquired: &Acquired,
+    ) -> Result<Acquired, Fault> {
+        let token = Token::from_bytes(acquired.token.as_bytes());
+        let group = self.group(&id.group)?;
+        if let Some(kept) = self.kept.get(id, &token) {
+            return Ok(acquired.until(kept.now().valid_until(), self.index().now()));
+        }
+        match locking::still_held(&group, &id.key, &token).await {
+            StillHeld::Until(until) => Ok(acquired.until(until, self.index().now())),
+            StillHeld::Not(nodes) => Err(Fault::HoldEnded { nodes }),
+            StillHeld::Unknown(nodes) => {
+                let by_now = acquired.by_now(self.index().now());
+                if by_now.validity_ms == 0 {
+                    return Err(no_quorum(group.quorum(), nodes));
+                }
+                Ok(by_now)
+            }
+        }
+    }
+
     /// One try, or as many as fit into the time.
     async fn attempt(
         &self,
-        group: &Group,
+        group: &Arc<Group>,
         id: &LockId,
         want: &Want,
         wait: Duration,
         label: &str,
     ) -> Attempt {
+        let queues = self.queues(&id.group);
+        let hung_up = CancellationToken::new();
         if wait.is_zero() {
-            return self.queues(&id.group).attempt(group, want).await;
+            let asking = {
+                let (group, want, hung_up) = (Arc::clone(group), want.clone(), hung_up.clone());
+                async move { queues.attempt(&group, &want, hung_up).await }
+            };
+            return to_its_end(want.brought, hung_up, asking).await;
         }
         let who = Named {
             label: (!label.is_empty()).then(|| label.to_owned()),
@@ -240,14 +296,18 @@ impl Operations {
             since: self.index().now(),
             stands_on_nodes: want.layout.queues_on_nodes(),
         };
-        let place = self.queues(&id.group).join_as(&id.key, Some(who));
+        let place = queues.join_as(&id.key, Some(who));
         // Whoever looks at the lock sees how many wait for it, also when one of them goes away.
         let told = Waiters {
             operations: self,
             id,
         };
         told.tell();
-        locking::acquire_within(group, want, wait, place).await
+        let asking = {
+            let (group, want, hung_up) = (Arc::clone(group), want.clone(), hung_up.clone());
+            async move { locking::acquire_unless(&group, &want, wait, place, hung_up).await }
+        };
+        to_its_end(want.brought, hung_up, asking).await
     }
 
     fn refused_acquire(&self, id: &LockId, fault: &Fault) {
@@ -255,6 +315,33 @@ impl Operations {
             self.index().wants().refused(id, self.index().steady());
         }
         refused("acquire", id, fault);
+    }
+}
+
+/// Asks for a lock. With a token that was brought along, a try that has begun is ended although the client hung up meanwhile:
+/// only who hears all answers knows what the owner had before, and what is to be taken back.
+async fn to_its_end(
+    brought: bool,
+    hung_up: CancellationToken,
+    asking: impl Future<Output = Attempt> + Send + 'static,
+) -> Attempt {
+    if !brought {
+        return asking.await;
+    }
+    let _when_it_is_dropped = hung_up.drop_guard();
+    let (tell, told) = oneshot::channel();
+    let asking = traces::carried(async move {
+        // Whoever hung up is told nothing, and nothing of it is left.
+        let _nobody_listens = tell.send(asking.await);
+    });
+    let task = tokio::spawn(asking);
+    match told.await {
+        Ok(attempt) => attempt,
+        Err(_) => match task.await {
+            Err(why) if why.is_panic() => std::panic::resume_unwind(why.into_panic()),
+            // The program ends.
+            Ok(()) | Err(_) => std::future::pending().await,
+        },
     }
 }
 
@@ -279,12 +366,4 @@ impl Drop for Waiters<'_> {
     fn drop(&mut self) {
         self.tell();
     }
-}
-
-/// Whether the key is one that a person can acquire from a page: not empty.
-pub(super) fn check_typed_key(key: &LockKey) -> Result<(), Fault> {
-    if key.as_bytes().is_empty() {
-        return Err(impossible("key", "is empty; give the lock a name".into()));
-    }
-    Ok(())
 }

@@ -183,16 +183,12 @@ pub(super) fn won(
     let Attempt { nodes, end, .. } = attempt;
     match (end, act) {
         (End::Won(_), _) => Ok((until.saturating_duration_since(now), nodes)),
-        (End::Taken { owner, lease_ms }, Act::Acquire) => {
-            // Without an end in sight, a second is as good as any.
-            let retry_after_ms = lease_ms.unwrap_or(1_000).max(1);
-            Err(Fault::Held {
-                owner,
-                lease_ms,
-                retry_after_ms,
-                nodes,
-            })
-        }
+        (End::Taken { owner, lease_ms }, Act::Acquire) => Err(Fault::Held {
+            owner,
+            lease_ms,
+            retry_after_ms: retry_after(lease_ms),
+            nodes,
+        }),
         (End::Taken { .. }, Act::Extend) => Err(Fault::NotOwner { nodes }),
         (End::NotHeld, _) => Err(Fault::NotHeld { nodes }),
         (End::NoQuorum, _) => Err(no_quorum(group.quorum(), nodes)),
@@ -219,6 +215,19 @@ pub(super) fn remaining(nodes: &[NodeAct]) -> usize {
 fn is_lost(quorum: usize, nodes: &[NodeAct]) -> bool {
     let is_theirs = |node: &&NodeAct| matches!(node.outcome, ActOutcome::OtherOwner { .. });
     nodes.iter().filter(is_theirs).count() >= quorum
+}
+
+/// When trying again makes sense, in milliseconds. A lease that is over or without an end says nothing, and a long one may be
+/// released long before its end.
+fn retry_after(lease_ms: Option<u64>) -> u64 {
+    const SHORTEST: u64 = 250;
+    const LONGEST: u64 = 30_000;
+    /// Without an end in sight, a second is as good as any.
+    const UNKNOWN: u64 = 1_000;
+    match lease_ms {
+        None | Some(0) => UNKNOWN,
+        Some(left) => left.clamp(SHORTEST, LONGEST),
+    }
 }
 
 /// Whether a release took place, or why not; `other` makes the fault for a lock that somebody else holds.
@@ -270,7 +279,7 @@ pub(super) fn released(
     })
 }
 
-fn no_quorum(quorum: usize, nodes: Vec<NodeAct>) -> Fault {
+pub(super) fn no_quorum(quorum: usize, nodes: Vec<NodeAct>) -> Fault {
     let reached = nodes
         .iter()
         .filter(|node| !matches!(node.outcome, ActOutcome::Failed { .. }))
@@ -412,6 +421,19 @@ mod tests {
             let acts = acts(nodes);
             let quorum = crate::domain::quorum::majority(acts.len());
             assert_eq!(is_lost(quorum, &acts), lost, "{nodes}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_told_to_come_back_neither_hurries_nor_sleeps_for_an_hour() {
+        for (lease_ms, wanted) in [
+            (None, 1_000),
+            (Some(0), 1_000),
+            (Some(1), 250),
+            (Some(26_000), 26_000),
+            (Some(3_600_000), 30_000),
+        ] {
+            assert_eq!(retry_after(lease_ms), wanted, "{lease_ms:?}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::acquire::check_typed_key;
 use super::audited::asked;
+use super::check_key;
 use super::{AcquireRequest, Operations, millis};
 use crate::domain::{ActKind, Fault, LockId, Mine, Released, Verb};
 use crate::server::access::Actor;
@@ -107,7 +107,7 @@ impl Operations {
         id: LockId,
         request: &AcquireRequest,
     ) -> Result<Mine, Fault> {
-        check_typed_key(&id.key)?;
+        check_key(&id.key)?;
         let acquired = self.acquire(actor, &id, request).await?;
         let token = Token::from_bytes(acquired.token.as_bytes());
         let hold = Hold {

@@ -312,6 +312,13 @@ async fn wake(mut gone: broadcast::Receiver<LockId>, queues: AllQueues) {
 }
 
 fn check_key(key: &LockKey) -> Result<(), Fault> {
+    if key.as_bytes().is_empty() {
+        return Err(Fault::Impossible {
+            field: "key".into(),
+            detail: "is empty; give the lock a name".into(),
+            min_ttl_ms: None,
+        });
+    }
     if key.as_bytes().len() > LONGEST_KEY {
         return Err(Fault::Impossible {
             field: "key".into(),

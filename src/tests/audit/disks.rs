@@ -180,3 +180,39 @@ async fn an_act_that_was_begun_finds_room_for_its_end_on_a_disk_that_fills_up() 
     assert!(verify(file, None).unwrap().is_whole());
     console.stop().await;
 }
+
+#[tokio::test]
+async fn owners_extend_and_release_on_a_full_disk_and_it_is_written_when_there_is_room() {
+    let nodes = RedisNodes::start(1).await;
+    nodes.set(0, b"lock:mine", b"my token", Some(60_000)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+    let config = Config {
+        audit: AuditConfig::to(file.clone()),
+        ..Config::of(vec![group("orders", &nodes)])
+    };
+    let console = TestConsole::start_as(config, Clock::real()).await;
+    let script = console.person();
+    let body = json!({"token": "my token", "ttl_ms": 90_000});
+    for (verb, status) in [("acquire", 503), ("extend", 200), ("release", 200)] {
+        let path = lock_path("orders", b"lock:mine", &format!("/{verb}"));
+        let body = match verb {
+            "release" => json!({"token": "my token"}),
+            _ => body.clone(),
+        };
+        let answer = script.post(&path, body).await;
+        assert_eq!(answer.status, status, "{verb}: {}", answer.text);
+    }
+    assert_eq!(nodes.get(0, b"lock:mine").await, None);
+
+    std::fs::remove_file(&file).unwrap();
+    let path = lock_path("orders", b"lock:mine", "/acquire");
+    let again = script.post(&path, body).await;
+    assert_eq!(again.status, 201, "{}", again.text);
+    let lines = std::fs::read_to_string(&file).unwrap();
+    for act in ["extend", "release"] {
+        let quoted = format!("\"{act}\"");
+        assert!(lines.contains(&quoted), "{act}: {lines}");
+    }
+}

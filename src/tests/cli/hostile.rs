@@ -24,7 +24,6 @@ fn hostile() -> Vec<(Vec<u8>, &'static str)> {
         (b"lock:\xff\xfe\x80".to_vec(), "lock%3A%FF%FE%80"),
         (b"lock:' ; rm -rf / #".to_vec(), "lock:' ; rm -rf / #"),
         (b"lock:{}%s%n%00".to_vec(), "lock:{}%s%n%00"),
-        (Vec::new(), "\"\""),
     ]
 }
 

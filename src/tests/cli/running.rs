@@ -359,3 +359,37 @@ async fn a_lock_that_somebody_else_took_on_a_quorum_before_the_end_is_told_at_th
     );
     assert_eq!(nodes.get(0, LOCK[1].as_bytes()).await, None);
 }
+
+#[tokio::test]
+async fn it_holds_a_lock_that_redissons_and_legacy_clients_respect() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    for (format, kind) in [
+        ("redisson", "hash"),
+        ("redisson-fair", "hash"),
+        ("legacy-timestamp", "string"),
+        ("plain", "string"),
+    ] {
+        let words = ["default", "lock:job", "--format", format, "--ttl", "2s"];
+        let _begun = std::fs::remove_file(shell.path("begun"));
+        let running = shell
+            .begin(&words, ": > begun; while [ ! -e end ]; do sleep 0.05; done")
+            .await;
+        let there: String = redis::cmd("TYPE")
+            .arg("lock:job")
+            .query_async(&mut nodes.0[0].client().await)
+            .await
+            .unwrap();
+        assert_eq!(there, kind, "{format}");
+        std::fs::write(shell.path("end"), "").unwrap();
+        let ran = ended(running).await;
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{format}");
+        let left = nodes.0[0].client().await;
+        assert!(
+            !redis::AsyncCommands::exists::<_, bool>(&mut { left }, "lock:job")
+                .await
+                .unwrap()
+        );
+        std::fs::remove_file(shell.path("end")).unwrap();
+    }
+}

@@ -347,3 +347,58 @@ async fn a_release_that_reaches_a_minority_has_a_status_of_its_own() {
     assert_eq!(released.status, 7, "{released:?}");
     assert_eq!(released.json()["code"], "partly-released", "{released:?}");
 }
+
+#[tokio::test]
+async fn the_group_may_be_left_out_while_there_is_only_one() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    let key = LOCK[1];
+    let taken = shell.type_in("acquire", &[key, "--ttl", "30s"]).await;
+    assert_eq!(taken.status, 0, "{taken:?}");
+    let token = taken.fact("token");
+    let shown = shell.type_in("show", &[key]).await;
+    assert_eq!(shown.status, 0, "{shown:?}");
+    std::fs::write(shell.path("token"), token).unwrap();
+    for words in [
+        &["extend", key, "--ttl", "20s", "--token-file", "token"][..],
+        &["release", key, "--token-file", "token"],
+        &["run", key, "--", "true"],
+        &["run", "default", key, "--", "true"],
+    ] {
+        let done = shell.type_in(words[0], &words[1..]).await;
+        assert_eq!(done.status, 0, "{done:?}");
+    }
+
+    let url = format!("redis://127.0.0.1:{}", nodes.0[0].port());
+    let group = |name: &str| {
+        format!(
+            "[[group]]\nname = \"{name}\"\nkind = \"standalone\"\nnode = [{{ url = \"{url}\" }}]\n"
+        )
+    };
+    let file = ["orders", "billing"].map(group).concat();
+    std::fs::write(shell.path("lockkeeper.toml"), file).unwrap();
+    let several = end_of(shell.bare(&["show", key])).await;
+    assert_eq!(several.status, 2, "{several:?}");
+    assert!(
+        several.err.contains("orders, billing") && several.err.contains("GROUP"),
+        "{several:?}"
+    );
+    let named = end_of(shell.bare(&["show", "orders", key])).await;
+    assert_eq!(named.status, 6, "{named:?}");
+}
+
+#[tokio::test]
+async fn a_lock_without_a_name_is_a_mistake() {
+    let nodes = RedisNodes::start(1).await;
+    let shell = Shell::on(&nodes);
+    for words in [
+        &["acquire", "default", "", "--ttl", "30s"][..],
+        &["show", "default", ""],
+        &["run", "default", "", "--", "true"],
+    ] {
+        let refused = shell.type_in(words[0], &words[1..]).await;
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.err.contains("KEY is empty"), "{refused:?}");
+    }
+    assert!(nothing_is_left(&nodes).await);
+}

@@ -25,6 +25,23 @@ async fn acquire(person: &Person, lock: &[u8], key: &str, body: Value) -> Answer
     person.send("POST", &path, &headers, body.to_string()).await
 }
 
+/// What every repetition has in common; for how long the lock may be relied on differs.
+pub fn lasting(answer: &Answer) -> Value {
+    let mut fields = answer.json();
+    for changing in ["validity_ms", "expires_at"] {
+        fields.as_object_mut().unwrap().remove(changing);
+    }
+    fields
+}
+
+/// It says that what was acquired is not held any more.
+fn is_over(answer: &Answer) {
+    let said = (answer.status, answer.code());
+    assert_eq!(said, (410, "hold-ended".to_owned()), "{}", answer.text);
+    assert_eq!(answer.headers["idempotency-replayed"], "true");
+    assert!(!answer.text.contains("token"), "{}", answer.text);
+}
+
 fn is_replayed(answer: &Answer) -> bool {
     assert_eq!(answer.status, 201, "{}", answer.text);
     match answer.headers.get("idempotency-replayed") {
@@ -58,7 +75,7 @@ async fn the_same_key_and_request_give_the_first_answer_again() {
     // From another client, and with the JSON written another way.
     let again = acquire(&console.person(), b"lock:a", KEY, body.clone()).await;
     assert!(is_replayed(&again));
-    assert_eq!(again.text, first.text);
+    assert_eq!(lasting(&again), lasting(&first));
     let path = lock_path("orders", b"lock:a", "/acquire");
     let headers = [
         ("content-type", "application/json"),
@@ -69,7 +86,7 @@ async fn the_same_key_and_request_give_the_first_answer_again() {
         .send("POST", &path, &headers, spaced.to_owned())
         .await;
     assert!(is_replayed(&spaced));
-    assert_eq!(spaced.text, first.text);
+    assert_eq!(lasting(&spaced), lasting(&first));
 
     let other = acquire(&script, b"lock:a", KEY, json!({"ttl_ms": 60_001})).await;
     assert_eq!((other.status, other.code().as_str()), (422, "impossible"));
@@ -88,7 +105,7 @@ async fn the_same_key_and_request_give_the_first_answer_again() {
 }
 
 #[tokio::test]
-async fn a_repetition_that_comes_after_the_release_takes_nothing() {
+async fn a_repetition_that_comes_after_the_release_takes_nothing_and_says_that_the_lock_is_over() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![group("orders", &nodes)]).await;
     let script = console.person();
@@ -101,8 +118,7 @@ async fn a_repetition_that_comes_after_the_release_takes_nothing() {
         200
     );
     let late = acquire(&script, b"lock:a", KEY, body).await;
-    assert!(is_replayed(&late));
-    assert_eq!(late.text, first.text);
+    is_over(&late);
     assert_eq!(nodes.get(0, b"lock:a").await, None);
 }
 
@@ -121,7 +137,8 @@ async fn simultaneous_requests_with_one_key_are_one_acquire() {
     let answers = futures::future::join_all(asked).await;
     let first = answers.iter().filter(|answer| !is_replayed(answer)).count();
     assert_eq!(first, 1);
-    assert!(answers.iter().all(|answer| answer.text == answers[0].text));
+    let is_the_same = |answer: &Answer| lasting(answer) == lasting(&answers[0]);
+    assert!(answers.iter().all(is_the_same));
     let token = answers[0].json()["token"].as_str().unwrap().to_owned();
     nodes.all_come_to(b"lock:a", Some(token.as_bytes())).await;
 }
@@ -139,7 +156,8 @@ async fn an_answer_is_given_again_until_the_lease_it_speaks_of_ends() {
     assert!(!is_replayed(&first));
     clock.advance(Duration::from_secs(59));
     let again = acquire(&script, b"lock:a", KEY, body.clone()).await;
-    assert_eq!((is_replayed(&again), &again.text), (true, &first.text));
+    assert!(is_replayed(&again));
+    assert_eq!(lasting(&again), lasting(&first));
 
     // 60 s, less 1 % and 2 ms of drift, less the round trip.
     clock.advance(Duration::from_millis(900));
@@ -153,7 +171,8 @@ async fn an_answer_is_given_again_until_the_lease_it_speaks_of_ends() {
     let first = acquire(&script, b"lock:r", KEY, renewed.clone()).await;
     clock.advance(Duration::from_hours(1));
     let again = acquire(&script, b"lock:r", KEY, renewed).await;
-    assert_eq!((is_replayed(&again), &again.text), (true, &first.text));
+    assert!(is_replayed(&again));
+    assert_eq!(lasting(&again), lasting(&first));
 }
 
 #[tokio::test]
@@ -227,4 +246,52 @@ async fn neither_a_remembered_token_nor_its_key_reaches_the_log() {
     let log = console.stop().await;
     let secret = token.rsplit(':').next().unwrap();
     assert!(log.contains("acquired") && !log.contains(secret) && !log.contains(KEY));
+}
+
+#[tokio::test]
+async fn a_repetition_promises_no_more_than_is_left() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 60_000});
+    let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    // Somebody made the lease shorter; so does time, only slower.
+    let mut client = nodes.0[0].client().await;
+    let _left: i64 = redis::cmd("PEXPIRE")
+        .arg("lock:a")
+        .arg(9_000)
+        .query_async(&mut client)
+        .await
+        .unwrap();
+    let again = acquire(&script, b"lock:a", KEY, body).await;
+    assert!(is_replayed(&again));
+    assert_eq!(lasting(&again), lasting(&first));
+    let validity = again.json()["validity_ms"].as_u64().unwrap();
+    assert!((1..=9_000).contains(&validity), "{}", again.text);
+    assert!(again.json()["expires_at"].as_str() < first.json()["expires_at"].as_str());
+}
+
+#[tokio::test]
+async fn a_repetition_of_a_kept_lock_tells_its_validity_of_now_and_its_loss() {
+    let nodes = RedisNodes::start(1).await;
+    let console = TestConsole::start(vec![group("orders", &nodes)]).await;
+    let script = console.person();
+    let body = json!({"ttl_ms": 1_500, "auto_renew": true});
+    let mut watching = script.watch("", None).await;
+    let first = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    let ends = first.json()["expires_at"].as_str().unwrap().to_owned();
+    watching
+        .until(|told| told.data["lock"]["renewals"]["count"].as_u64() >= Some(3))
+        .await;
+    let again = acquire(&script, b"lock:a", KEY, body.clone()).await;
+    assert!(is_replayed(&again));
+    assert_eq!(again.json()["token"], first.json()["token"]);
+    let expires_at = again.json()["expires_at"].as_str().unwrap().to_owned();
+    assert!(expires_at > ends, "{expires_at} after {ends}");
+    assert!((1..1_500).contains(&again.json()["validity_ms"].as_u64().unwrap()));
+
+    nodes.delete(0, b"lock:a").await;
+    nodes.set(0, b"lock:a", b"somebody", Some(600_000)).await;
+    watching.until(|told| told.data["type"] == "lost").await;
+    is_over(&acquire(&script, b"lock:a", KEY, body).await);
 }

@@ -4,7 +4,7 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::LimitsConfig;
 use serde_json::json;
 
-use super::{KEY, acquire, is_replayed};
+use super::{KEY, acquire, is_replayed, lasting};
 use crate::api::{group, lock_path};
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::eventually_is;
@@ -59,13 +59,13 @@ async fn who_hangs_up_leaves_the_attempt_to_the_others() {
     eventually_is("the first has gone", async || !all_wait().await).await;
     assert!(attempt_runs(&console).await);
     nodes.delete(0, b"lock:a").await;
-    let mut texts = Vec::new();
+    let mut answers = Vec::new();
     for other in others {
         let answer = other.await.unwrap();
         assert!(is_replayed(&answer), "the first one began it");
-        texts.push(answer.text);
+        answers.push(lasting(&answer));
     }
-    assert_eq!(texts[0], texts[1]);
+    assert_eq!(answers[0], answers[1]);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Timestamp, quorum};
 use lockkeeper::server::locking::ballot::{Ballot, Heard, Next, Standing, Vote};
-use lockkeeper::server::locking::{End, end, fence};
+use lockkeeper::server::locking::{End, end};
 use lockkeeper::server::nodes::scripts::{Given, Told};
 use lockkeeper::server::nodes::trouble::Missed;
 
@@ -131,7 +131,7 @@ impl<'a> Claim<'a> {
     /// Hears the nodes until it is decided; nothing if whoever asked has gone away.
     async fn vote(&self, limit: Duration, proposed: Option<u64>) -> Option<Ballot> {
         let me = self.me;
-        let remembered_ms = i64::try_from(fence::REMEMBERED.as_millis()).unwrap();
+        let remembered_ms = i64::try_from(Duration::from_hours(1).as_millis()).unwrap();
         let take = Rc::new(Call::Take {
             lock: self.want.lock,
             token: Rc::clone(&self.want.token),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{Timestamp, quorum};
 use lockkeeper::server::locking::ballot::{Ballot, Standing, Vote};
-use lockkeeper::server::locking::{End, end_of_extend, fence};
+use lockkeeper::server::locking::{End, end_of_extend};
 use lockkeeper::server::nodes::scripts::Told;
 use lockkeeper::server::nodes::trouble::Missed;
 
@@ -225,7 +225,7 @@ async fn extend(me: &Me, held: &mut Held) {
 async fn put_back(me: &Me, held: &Held, ballot: &Ballot, ttl: Duration) {
     let locking = &me.plan.locking;
     let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
-    let remembered_ms = i64::try_from(fence::REMEMBERED.as_millis()).unwrap();
+    let remembered_ms = i64::try_from(Duration::from_hours(1).as_millis()).unwrap();
     let is_absent = |node: &usize| ballot.votes()[*node] == Some(Vote::Absent);
     for node in (0..me.nodes()).filter(is_absent) {
         me.saw(Seen::PutBack);

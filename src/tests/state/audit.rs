@@ -113,26 +113,34 @@ async fn without_it_no_act_and_with_it_again_every_end_is_told() {
     pair.state.kill().await;
     let release = lock_path("orders", b"lock:a", "/release");
     let body = serde_json::json!({ "token": ours["token"] }).to_string();
-    let refused = pair.post(0, &release, None, &body).await;
+    let acquire = lock_path("orders", b"lock:b", "/acquire");
+    let refused = pair.post(0, &acquire, None, r#"{"ttl_ms": 60000}"#).await;
     assert_eq!(
         (refused.status, refused.code().as_str()),
         (503, "audit-unavailable")
     );
-    // Nothing was done.
+    // Nothing was done; what an owner does with its own lock is.
     let mut node = pair.nodes.0[0].client().await;
-    let still: Option<String> = node.get("lock:a").await.unwrap();
-    assert_eq!(still.as_deref(), ours["token"].as_str());
+    let still: Option<String> = node.get("lock:b").await.unwrap();
+    assert_eq!(still, None);
+    let released = pair.post(0, &release, None, &body).await;
+    assert_eq!(released.status, 200, "{}", released.text);
     pair.state.restart().await;
-    eventually_is("it is released", async || {
-        pair.post(1, &release, None, &body).await.status == 200
+    eventually_is("the audit can be read again", async || {
+        let headers = [("authorization", pair.token.as_str())];
+        let answer = pair.person(1).send("GET", "/api/v1/audit", &headers, "");
+        answer.await.status == 200
     })
     .await;
-    eventually_is("the refused act is told as well", async || {
-        let acts = pair.acts(1, "?act=release").await;
-        let has = |end: &str| acts.iter().any(|act| act["end"] == end);
-        has("done") && has("refused")
+    eventually_is("both are told", async || {
+        let released = pair.acts(1, "?act=release").await;
+        let acquired = pair.acts(1, "?act=acquire").await;
+        released.iter().any(|act| act["end"] == "done")
+            && acquired.iter().any(|act| act["end"] == "refused")
     })
     .await;
+    let released = pair.acts(1, "?act=release").await;
+    assert_eq!(released.len(), 1, "{released:?}");
     assert!(verify(&shared(&pair), None).await.unwrap().is_whole());
 }
 

@@ -33,6 +33,7 @@ pub fn FaultNotice(
         | Fault::PossibleLock { .. }
         | Fault::NotReleasable { .. }
         | Fault::HoldChanged { .. }
+        | Fault::HoldEnded { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
         | Fault::OutsideKeys { .. }
@@ -116,6 +117,7 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         | Fault::NotOwner { nodes }
         | Fault::OwnerChanged { nodes, .. }
         | Fault::HoldChanged { nodes }
+        | Fault::HoldEnded { nodes }
         | Fault::WrongType { nodes, .. } => nodes.clone(),
         _ => Vec::new(),
     };

@@ -72,6 +72,7 @@ fn chinese(fault: &Fault) -> String {
             nodes.len()
         ),
         Fault::NotHeld { .. } => "这把锁没有被持有".to_owned(),
+        Fault::HoldEnded { .. } => "这个请求获取的锁已不再被持有".to_owned(),
         Fault::NotOwner { .. } => "这把锁由别人持有；没有触碰对方的任何内容".to_owned(),
         Fault::OwnerChanged { .. } => "持有者已不是你看到的那个；什么都没有动".to_owned(),
         Fault::HoldChanged { .. } => {
@@ -126,6 +127,10 @@ pub fn advice(fault: &Fault) -> &'static str {
         Fault::NotObserved { .. } => (
             "That is what the nodes show; an observer cannot prove that nobody relies on it.",
             "这是各节点显示的情况；观察者无法证明没有人依赖它。",
+        ),
+        Fault::HoldEnded { .. } => (
+            "It was released, lost or expired. Acquire it again.",
+            "它已被释放、丢失或过期。请重新获取。",
         ),
         Fault::NotHeld { .. } => (
             "It expired or was released before this arrived. Nothing was changed.",

@@ -45,7 +45,9 @@ pub struct AcquireBody {
     #[serde(default)]
     format: Option<Format>,
     /// One's own token instead of a fresh one: 1 to 512 bytes, unguessable, used by nobody else, and not again once it was
-    /// released or its acquire failed: a node that was out of reach may still be told of the release. Where it already holds
+    /// released, its acquire failed or was hung up on: a node that was out of reach may still be told of the release. After a
+    /// failure or a hang-up it is taken back where a node said that it had not been there before; what a node did not answer
+    /// in time ends with its lease. Where it already holds
     /// the lock, a `plain` lock is extended to `ttl_ms` if that is longer, and a Redisson lock is entered once more (and is
     /// to be released as often).
     #[schema(min_length = 1, max_length = 512)]
@@ -147,10 +149,10 @@ impl ReleasedBody {
     params(LockParams, ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
         pattern = "^[!-~]{1,255}$", example = "8e03978e-40d5-43e8-bc93-6894a57f9324",
         description = "Makes a repeated acquire safe: the same key with the same request on the same lock gives the first \
-            answer again, until its `expires_at` (with `auto_renew` until the longest hold is over), and also after a \
-            release, so that a repetition that comes late takes no lock. Requests at the same time join one attempt, which \
-            goes on while one of them waits. `Idempotency-Replayed: true` marks what another request acquired; rely on \
-            `expires_at` there, for `validity_ms` was counted when it was acquired. Failures are not remembered. The \
+            answer again, until its `expires_at` (with `auto_renew` until the longest hold is over), with the `validity_ms` \
+            and `expires_at` of now. Once the lock was released or lost the answer is 410 `hold-ended`, so that a repetition \
+            that comes late takes no lock. Requests at the same time join one attempt, which goes on while one of them waits. \
+            `Idempotency-Replayed: true` marks what another request acquired. Failures are not remembered. The \
             request is compared as it is understood: order and spaces of its JSON do not count. With another request on \
             the same lock: 422 `impossible`. 1 to 255 visible ASCII characters, and unguessable (a UUID): who knows it \
             can ask for the token. The console remembers a bounded number, and forgets them when it restarts; then, a \
@@ -166,6 +168,8 @@ impl ReleasedBody {
             "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"},
             "nodes": [{"node": "a", "outcome": "other-owner", "owner": {"fingerprint": "d3c19a0b5e6f7788", "label": "api-3", "format": "plain"}}]
         })),
+    (status = 410, description = "`hold-ended`: the lock that a request with the same `Idempotency-Key` acquired was released, lost or expired; stop relying on it. Nothing was acquired", body = Problem, content_type = "application/problem+json",
+        headers(("Idempotency-Replayed" = String, description = "`true`"))),
     (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -192,13 +196,19 @@ pub async fn acquire(
             .repeats
             .acquire(&state.operations, actor.clone(), key.as_ref(), id, request);
     let given = if waits {
-        state.access.while_admitted(&actor, acquiring).await?
+        state.access.while_admitted(&actor, acquiring).await
     } else {
-        acquiring.await?
+        acquiring.await
     };
-    let replayed = given
-        .is_repeated
-        .then_some([("idempotency-replayed", "true")]);
+    const REPLAYED: [(&str, &str); 1] = [("idempotency-replayed", "true")];
+    let given = match given {
+        Ok(given) => given,
+        Err(fault @ Fault::HoldEnded { .. }) => {
+            return Ok((REPLAYED, ApiError::from(fault)).into_response());
+        }
+        Err(fault) => return Err(fault.into()),
+    };
+    let replayed = given.is_repeated.then_some(REPLAYED);
     Ok((StatusCode::CREATED, replayed, Json(&*given.acquired)).into_response())
 }
 
@@ -213,7 +223,7 @@ pub async fn acquire(
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
     State(state): State<AppState>,
@@ -236,7 +246,7 @@ pub async fn extend(
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; what was left of the own hold is released", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,

@@ -132,6 +132,11 @@ impl Ledger {
             Ok(Err(_)) => "the console is shutting down".to_owned(),
             Err(_) => format!("{}: no answer in time", self.shared.address()),
         };
+        // An owner's own act is done all the same; its end tells all of it.
+        if asked.is_done_unwritten() && self.queue().lines.len() < MOST_TOLD {
+            self.trouble(&why);
+            return Ok((act, id));
+        }
         // It may be there all the same: then it is told that nothing was done.
         let fault = Fault::AuditUnavailable {
             detail: why.clone(),

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use super::acquire::{obtain, until_signalled};
+use super::acquire::{format, obtain, until_signalled};
 use super::answer::{note, status};
 use super::direct::{Direct, failed};
 use super::options::{Straight, Which, millis, span};
@@ -41,6 +41,9 @@ pub struct Run {
     /// Who wants it, readable for everybody who looks at the lock; by default user@host.pid.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
+    /// The layout to write, which decides whom the lock keeps out: plain, redisson, redisson-fair, legacy-timestamp.
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format)]
+    format: Format,
     /// How long the command may take to end after TERM, once the lock is lost, before it is killed.
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     kill_after: Duration,
@@ -69,13 +72,13 @@ pub async fn run(options: Run) -> Result<u8, Failure> {
         Signal::SIGTSTP,
         Signal::SIGCHLD,
     ])?;
-    let id = options.which.id()?;
+    let id = options.which.id(&options.straight.nodes)?;
     let label = || format!("{}.{}", who::am_i(), std::process::id());
     let request = AcquireRequest {
         ttl_ms: millis(options.ttl),
         wait_ms: 0,
         label: Some(options.label.unwrap_or_else(label)),
-        format: Format::Plain,
+        format: options.format,
         // Always a lock of its own: under a lock that is held already, it waits like everybody else.
         token: None,
         auto_renew: false,

@@ -18,7 +18,7 @@ pub use permissions::Permissions;
 pub(in crate::server::locking) use permissions::explain;
 pub use plain::{millis, release as release_string};
 use redis::RedisResult;
-pub use redisson::{Request, fair_queue};
+pub use redisson::{LONGEST_STAND, Request, fair_queue};
 
 use super::Token;
 use super::ballot::Vote;
@@ -67,8 +67,14 @@ pub struct Bid<'a> {
     pub ttl: Duration,
     /// For how long its owner-to-be waits in line; zero for one who does not.
     pub wait: Duration,
+    /// For how much longer it waits than was known when it came.
+    pub longer: Duration,
     /// The fence proposed; nothing where fencing is off.
     pub fence: Option<u64>,
+    /// For how long the node remembers how far it counted.
+    pub fence_ttl: Duration,
+    /// No other node is asked: what this one counts, the whole group counts.
+    pub is_only_node: bool,
     /// The token was brought along, so the lock may be its owner's already. Otherwise it was minted for this acquire,
     /// and what is found with it is from an earlier try whose answer got lost.
     pub brought: bool,
@@ -146,6 +152,31 @@ impl Layout {
         }
     }
 
+    /// What the owner's token and the lock's value have in common, where they may differ.
+    pub fn sign(self, token: &Token) -> Option<&[u8]> {
+        match self {
+            Self::Plain | Self::Redisson | Self::RedissonFair => None,
+            Self::Legacy => legacy::sign(token),
+        }
+    }
+
+    /// Whether what a key holds says that the owner of this token has the lock.
+    pub fn is_owner(self, token: &Token, value: &Value) -> bool {
+        match value {
+            Value::Text(value) => {
+                let value = Token::from_bytes(value.clone());
+                let sign = self.sign(token);
+                value == *token || (sign.is_some() && legacy::sign(&value) == sign)
+            }
+            Value::Hash(fields) => fields.iter().any(|(field, _)| field == token.expose()),
+            Value::Set(_)
+            | Value::SortedSet(_)
+            | Value::List(_)
+            | Value::TooLarge
+            | Value::Other { .. } => false,
+        }
+    }
+
     /// Another token of the same owner, for another try.
     pub fn mint_again(self, token: &Token) -> Token {
         match self {
@@ -185,10 +216,10 @@ impl Layout {
     }
 
     /// For how long a node that could not be asked is told of a release, once it comes back. Then the lease has to do.
-    pub fn told_later(self) -> Duration {
+    pub fn told_later(self, request: &Request) -> Duration {
         match self {
             Self::Plain | Self::Legacy => Duration::from_mins(5),
-            Self::Redisson | Self::RedissonFair => redisson::TOLD_LATER,
+            Self::Redisson | Self::RedissonFair => request.retried_for(),
         }
     }
 
@@ -238,14 +269,18 @@ impl Layout {
         clock: &Clock,
         key: &LockKey,
         (token, ttl): (&Token, Duration),
-        fence: Option<u64>,
+        (fence, fence_ttl): (Option<u64>, Duration),
     ) -> RedisResult<bool> {
         let bid = Bid {
             key,
             token,
             ttl,
             wait: Duration::ZERO,
+            longer: Duration::ZERO,
             fence,
+            fence_ttl,
+            // A quorum of others has it.
+            is_only_node: false,
             brought: false,
             // It is put back where nothing is, and takes nothing from anybody.
             takes_over: false,

@@ -32,9 +32,10 @@ const STRING: Permissions = Permissions {
 };
 
 const HASH: Permissions = Permissions {
-    keys: &["~redisson_unlock_latch:*"],
+    keys: &["~redisson_unlock_latch:*", "~redisson_lock_token:*"],
     commands: &[
-        "+exists", "+hexists", "+hget", "+hkeys", "+hlen", "+hset", "+hincrby", "+hdel", "+publish",
+        "+exists", "+hexists", "+hget", "+hkeys", "+hlen", "+hset", "+hincrby", "+hdel", "+incr",
+        "+publish",
     ],
     channels: &["&redisson_lock__channel:*"],
 };

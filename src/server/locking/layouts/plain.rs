@@ -37,7 +37,7 @@ pub fn with_fence(script: &mut ScriptInvocation<'_>, bid: &Bid<'_>) {
         script
             .key(fence::key(bid.key))
             .arg(proposed)
-            .arg(millis(fence::REMEMBERED));
+            .arg(millis(bid.fence_ttl));
     }
 }
 

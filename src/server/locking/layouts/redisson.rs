@@ -11,22 +11,27 @@
 //! one's: whoever entered first was told until when to rely on it. An acquire that fails on a quorum counts down again
 //! where it is known to have counted up; a node that did not answer may be left with one too many, until the lease ends.
 //!
-//! **Releasing once.** A release carries a number of its own, and a node remembers it for [`REMEMBERED`], as Redisson does
+//! **Releasing once.** A release carries a number of its own, and a node remembers it for `release_marker_ttl`, as Redisson does
 //! with the same key beside the lock: told again, because its answer got lost, it does not count a second time. It is told
 //! again for half that time.
 //!
-//! **Waking.** A release says `0` on the lock's channel, and on the channel that the head of the queue listens to.
+//! **Waking.** A release says `0` on the lock's channel, and on the channel that the head of the queue listens to. In a
+//! cluster it publishes to the channels of the shard as well, where Redisson subscribes (`ClusterConnectionManager`).
 //!
 //! **In line.** Whoever waits for a fair lock stands in the queue of every node from its first try, until it has the lock,
 //! gives up or goes away; one that crashes is cleared away by the others when its time is over: the end of the lease or the
 //! turn of whoever stands before it, and the time it wanted to wait. These moments are read from the clocks of the clients,
-//! as Redisson does. Several nodes may have the same queue in another order; whoever fails for that goes back to the end
+//! as Redisson does. Who waits longer than [`LONGEST_STAND`] says so again in time, so that one that crashed holds nobody up for
+//! longer than that. Several nodes may have the same queue in another order; whoever fails for that goes back to the end
 //! where it stood first, so that one of them gets ahead of the others in the end, but not always who came first.
 //!
 //! **Permissions.** [`Layout::permissions`](super::Layout::permissions) lists them. Without those of the queue and the
 //! channels a release frees the lock all the same, and nobody is woken.
 //!
-//! Redisson's fence (`redisson_lock_token:{…}`) is left alone: ours lies beside the lock under our own name.
+//! **Fencing.** Our counter lies beside the lock under our own name. Where the key is an `RFencedLock`, which has a counter
+//! without end of its own (`redisson_lock_token:{…}`), that one is counted up and answered: a resource compares our token with
+//! those of Java. It is the lock's for as long as one server has it; where several servers give the lock, each has a counter of
+//! its own, which promises nothing together, so such a lock is refused there.
 //!
 //! Sources: `RedissonLock`, `RedissonFairLock`, `RedissonObject.prefixName`.
 
@@ -51,11 +56,8 @@ use crate::server::nodes::sighting::Value;
 pub const SHAPE: &str =
     "must look like Redisson's `<uuid>:<thread>`, the UUID in lower case, for this format";
 
-/// For how long a node remembers a release.
-const REMEMBERED: Duration = Duration::from_mins(1);
-
-/// For how long it is told of a release that it may have missed.
-pub const TOLD_LATER: Duration = Duration::from_secs(30);
+/// For how long a place in line is kept at a time, as Redisson does by default.
+pub const LONGEST_STAND: Duration = Duration::from_mins(5);
 
 /// In what order those who want it get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +70,23 @@ pub enum Order {
 
 /// Tells one release from another.
 #[derive(Clone, Debug)]
-pub struct Request(u128);
+pub struct Request {
+    number: u128,
+    remembered: Duration,
+}
 
 impl Request {
-    /// A new one.
-    pub fn new() -> Self {
-        Self(rand::random())
+    /// A new one, which nodes remember for so long.
+    pub fn new(remembered: Duration) -> Self {
+        Self {
+            number: rand::random(),
+            remembered,
+        }
+    }
+
+    /// For how long a node is told of a release that it may have missed: well before it forgets one that it did not miss.
+    pub fn retried_for(&self) -> Duration {
+        self.remembered / 2
     }
 }
 
@@ -109,7 +122,10 @@ pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>, order: Order) ->
         .arg(millis(bid.ttl))
         .arg(u8::from(bid.brought))
         .arg(clock.now().millis())
-        .arg(whole_millis(bid.wait));
+        .arg(whole_millis(bid.wait))
+        .arg(beside("redisson_lock_token", bid.key))
+        .arg(u8::from(bid.is_only_node))
+        .arg(whole_millis(bid.longer));
     with_fence(&mut script, bid);
     match script.invoke_async(&mut line.connection).await? {
         Given::Ours { again, fence } => Ok(Vote::Ours {
@@ -155,12 +171,13 @@ pub async fn release(
     clock: &Clock,
     key: &LockKey,
     token: &Token,
-    Request(number): &Request,
+    Request { number, remembered }: &Request,
 ) -> RedisResult<Told> {
     let mut script = RELEASE_REDISSON.key(key.as_bytes());
     let latch = beside("redisson_unlock_latch", key);
     script.key([latch, format!(":{number:032x}").into_bytes()].concat());
-    run(line, clock, script, (key, token.expose()), "once", None).await
+    let how = ("once", *remembered);
+    run(line, clock, script, (key, token.expose()), how, None).await
 }
 
 /// Takes the owner's field away, and its place in the queue if it waited.
@@ -173,7 +190,8 @@ pub async fn withdraw(
 ) -> RedisResult<Told> {
     let script = RELEASE_REDISSON.key(key.as_bytes());
     let waited = Some(waited).filter(|waited| !waited.is_zero());
-    run(line, clock, script, (key, token.expose()), "all", waited).await
+    let how = ("all", Duration::ZERO);
+    run(line, clock, script, (key, token.expose()), how, waited).await
 }
 
 /// Leaves the queue.
@@ -186,7 +204,8 @@ pub async fn leave(
 ) -> RedisResult<Told> {
     let script = RELEASE_REDISSON.key(key.as_bytes());
     let owner = (key, token.expose());
-    run(line, clock, script, owner, "leave", Some(waited)).await
+    let how = ("leave", Duration::ZERO);
+    run(line, clock, script, owner, how, Some(waited)).await
 }
 
 async fn run(
@@ -194,7 +213,7 @@ async fn run(
     clock: &Clock,
     mut script: ScriptInvocation<'_>,
     (key, field): (&LockKey, &[u8]),
-    how: &str,
+    (how, remembered): (&str, Duration),
     waited: Option<Duration>,
 ) -> RedisResult<Told> {
     let waited = waited.map_or_else(String::new, |waited| whole_millis(waited).to_string());
@@ -205,9 +224,9 @@ async fn run(
         .arg(waited)
         .arg(queue(key))
         .arg(deadlines(key))
-        .arg(millis(REMEMBERED));
-    for channel in channels(key) {
-        script.arg(channel);
+        .arg(millis(remembered));
+    for argument in publishing(&line, &channels(key), Subscribers::OfShards) {
+        script.arg(argument);
     }
     script.invoke_async(&mut line.connection).await
 }
@@ -229,6 +248,31 @@ pub fn queue(key: &LockKey) -> Vec<u8> {
 /// Until when each of them does.
 pub fn deadlines(key: &LockKey) -> Vec<u8> {
     beside("redisson_lock_timeout", key)
+}
+
+/// Which channels the clients of a library subscribe to in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subscribers {
+    /// Those of the whole cluster (`SUBSCRIBE`).
+    OfTheCluster,
+    /// Those of the lock's shard as well (`SSUBSCRIBE`), as Redisson does since 3.22 by default.
+    OfShards,
+}
+
+/// What a script is told to publish: each channel behind the command, `PUBLISH` and, where clients subscribe to channels of
+/// shards, `SPUBLISH`. A user that may not call one of them wakes the subscribers of the other.
+pub fn publishing(line: &Line, channels: &[Vec<u8>], subscribers: Subscribers) -> Vec<Vec<u8>> {
+    let of_shards = line.is_in_cluster && subscribers == Subscribers::OfShards;
+    let commands: &[&str] = if of_shards {
+        &["PUBLISH", "SPUBLISH"]
+    } else {
+        &["PUBLISH"]
+    };
+    let each = channels.iter().flat_map(|channel| {
+        let told = move |command: &&str| [command.as_bytes().to_vec(), channel.clone()];
+        commands.iter().flat_map(told)
+    });
+    each.collect()
 }
 
 /// The channels that waiters listen to: one, or where Redisson and node-redisson disagree about braces in the middle of a

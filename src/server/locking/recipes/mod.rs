@@ -16,8 +16,8 @@
 //! | entry | one pair of an array | | |
 //!
 //! Each is one script, so one atomic step on a node. Of the hold that a look just showed it also compares what that format
-//! has: how often it was entered, its deadline, its fence, the time it carries. Channels of a cluster's shards
-//! (`SPUBLISH`) have their place beside `PUBLISH` in the scripts; nodes of a cluster are not served yet.
+//! has: how often it was entered, its deadline, its fence, the time it carries. In a cluster
+//! Redisson's waiters subscribe to the channels of the shard, so these are published to as well (`SPUBLISH`).
 //!
 //! Two things differ from what the libraries do themselves. Redisson's writer goes with what its own thread reads, because
 //! nobody but that thread could read beside it. And sidekiq-unique-jobs' digest is unlocked as a job does it, not deleted:
@@ -29,6 +29,7 @@ mod redisson;
 use redis::{RedisResult, Script};
 
 use super::Token;
+use super::layouts::redisson::{Subscribers, publishing};
 use super::layouts::release_string;
 use super::transaction::{Expected, delete_string, is_forbidden};
 use crate::domain::library::Recipe;
@@ -66,10 +67,30 @@ pub enum Order {
         keys: Vec<Vec<u8>>,
         /// Its arguments.
         arguments: Vec<Vec<u8>>,
+        /// The channels on which it wakes who waits, and who subscribes to them.
+        channels: (Vec<Vec<u8>>, Subscribers),
     },
 }
 
 impl Order {
+    /// The same, waking those who subscribe to these channels.
+    fn waking(self, woken: Vec<Vec<u8>>) -> Self {
+        match self {
+            Self::Run {
+                script,
+                keys,
+                arguments,
+                channels: _,
+            } => Self::Run {
+                script,
+                keys,
+                arguments,
+                channels: (woken, Subscribers::OfShards),
+            },
+            Self::Delete { .. } => self,
+        }
+    }
+
     /// Tells the node. A string alone is compared and deleted in a transaction where scripts are forbidden.
     pub async fn carry_out(&self, node: &Node, line: Line, key: &LockKey) -> RedisResult<Parted> {
         let told = self.run(line, key).await;
@@ -111,12 +132,16 @@ impl Order {
                 script,
                 keys,
                 arguments,
+                channels: (channels, subscribers),
             } => {
                 let mut script = script.prepare_invoke();
                 for key in keys {
                     script.key(key);
                 }
                 for argument in arguments {
+                    script.arg(argument);
+                }
+                for argument in publishing(&line, channels, *subscribers) {
                     script.arg(argument);
                 }
                 script.invoke_async(&mut line.connection).await
@@ -225,12 +250,11 @@ impl Shown<'_> {
                 highest_pttl: self.highest_pttl(),
             });
         }
-        let mut arguments = vec![self.highest(), self.owner().to_vec()];
-        arguments.extend(channels);
         Some(Order::Run {
             script: &FORCE_STRING,
             keys,
-            arguments,
+            arguments: vec![self.highest(), self.owner().to_vec()],
+            channels: (channels, Subscribers::OfTheCluster),
         })
     }
 
@@ -328,5 +352,6 @@ fn run<const N: usize, A: AsRef<[u8]>>(
             .into_iter()
             .map(|argument| argument.as_ref().to_vec())
             .collect(),
+        channels: (Vec::new(), Subscribers::OfTheCluster),
     }
 }

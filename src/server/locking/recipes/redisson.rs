@@ -25,11 +25,7 @@ impl Shown<'_> {
             redisson::deadlines(name),
         ];
         let arguments = told.into_iter().chain(fence);
-        run(
-            &FORCE_REDISSON,
-            [self.key()],
-            arguments.chain(redisson::channels(name)),
-        )
+        run(&FORCE_REDISSON, [self.key()], arguments).waking(redisson::channels(name))
     }
 
     pub(super) fn read_write(&self) -> Order {
@@ -42,11 +38,7 @@ impl Shown<'_> {
             leases.as_bytes().to_vec(),
         ];
         let channels = redisson::channels_of("redisson_rwlock", name);
-        run(
-            &FORCE_READ_WRITE,
-            [self.key()],
-            told.into_iter().chain(channels),
-        )
+        run(&FORCE_READ_WRITE, [self.key()], told).waking(channels)
     }
 
     /// The owner's bytes are the value's field, a colon, and who has it.
@@ -57,21 +49,14 @@ impl Shown<'_> {
         let holds = self.holds();
         let told = [b"", who, value, &holds, ends].map(<[u8]>::to_vec);
         let channels = redisson::channels(&self.sighting.key);
-        Some(run(
-            &FORCE_MULTI,
-            [self.key()],
-            told.into_iter().chain(channels),
-        ))
+        Some(run(&FORCE_MULTI, [self.key()], told).waking(channels))
     }
 
     pub(super) fn permit(&self) -> Option<Order> {
         let name = LockKey::new(companions::permits(self.key())?);
         let told = [Vec::new(), self.owner().to_vec()];
         let channels = redisson::channels_of("redisson_sc", &name);
-        Some(run(
-            &FORCE_PERMIT,
-            [self.key(), name.as_bytes()],
-            told.into_iter().chain(channels),
-        ))
+        let keys = [self.key(), name.as_bytes()];
+        Some(run(&FORCE_PERMIT, keys, told).waking(channels))
     }
 }

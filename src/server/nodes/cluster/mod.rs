@@ -20,7 +20,8 @@ use super::feed::Feed;
 use super::node::{Common, Node};
 use super::trouble::Missed;
 use crate::domain::{LockKey, NodeState};
-use slots::{Address, SlotMap, slot_of};
+use slots::{Address, SlotMap};
+pub use slots::{slot_of, tag_of};
 
 /// How often the cluster is asked who serves what.
 const EVERY: Duration = Duration::from_secs(1);

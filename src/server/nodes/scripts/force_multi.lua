@@ -1,5 +1,6 @@
 -- Takes one value out of Redisson's faster multi-lock: its three fields, and none of the others'.
--- ARGV[3] the value's field, ARGV[4] how often it was held, ARGV[5] until when, from ARGV[6] on the channels.
+-- ARGV[3] the value's field, ARGV[4] how often it was held, ARGV[5] until when, from ARGV[6] on the channels, each
+-- behind the command that publishes there.
 if kind ~= 'hash' then return not_there() end
 local whose = redis.call('HGET', lock, ARGV[3])
 if not whose then return not_there() end
@@ -8,5 +9,5 @@ local count, ends = ARGV[3] .. ':' .. owner .. ':lock_count', ARGV[3] .. ':' .. 
 local held, lasts = tonumber(redis.call('HGET', lock, count)), tonumber(redis.call('HGET', lock, ends))
 if not held or not lasts or held > tonumber(ARGV[4]) or lasts > tonumber(ARGV[5]) then return another_hold end
 redis.call('HDEL', lock, ARGV[3], count, ends)
-for n = 6, #ARGV do redis.pcall('PUBLISH', ARGV[n], '0') end
+for n = 6, #ARGV, 2 do redis.pcall(ARGV[n], ARGV[n + 1], '0') end
 return {1, '', left}

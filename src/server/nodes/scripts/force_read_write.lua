@@ -1,6 +1,7 @@
 -- Takes a reader or the writer out of Redisson's read-write lock. A writer goes with what it read meanwhile: nobody else could
 -- have. The last one takes the lock along and wakes who waits; otherwise the lock lives as long as its longest reader.
--- ARGV[3] how often it was held, ARGV[4] how the names of the readers' own leases begin, from ARGV[5] on the channels.
+-- ARGV[3] how often it was held, ARGV[4] how the names of the readers' own leases begin, from ARGV[5] on the
+-- channels, each behind the command that publishes there.
 if kind ~= 'hash' then return not_there() end
 local writer = owner:match('^(.*):write$')
 local holds = tonumber(redis.call('HGET', lock, owner))
@@ -34,5 +35,5 @@ else
   redis.call('DEL', lock)
 end
 -- 1 lets every reader in that waits, 0 wakes one waiter of each instance.
-for n = 5, #ARGV do redis.pcall('PUBLISH', ARGV[n], writer and '1' or '0') end
+for n = 5, #ARGV, 2 do redis.pcall(ARGV[n], ARGV[n + 1], writer and '1' or '0') end
 return {1, '', left}

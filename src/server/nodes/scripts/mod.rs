@@ -33,7 +33,7 @@ pub const FENCES: &[u8] = crate::server::config::RESERVED;
 /// The scripts of every acquire and release.
 pub const SOURCES: [&str; 9] = [
     include_str!("acquire.lua"),
-    include_str!("raise.lua"),
+    legacy!("raise.lua"),
     include_str!("extend.lua"),
     include_str!("release.lua"),
     redisson!("acquire_redisson.lua"),
@@ -47,7 +47,7 @@ pub const SOURCES: [&str; 9] = [
 pub static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
 
 /// Raises a fence.
-pub static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("raise.lua")));
+pub static RAISE: LazyLock<Script> = LazyLock::new(|| Script::new(legacy!("raise.lua")));
 
 /// Makes the lease longer, never shorter, if the token is the owner's.
 pub static EXTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("extend.lua")));

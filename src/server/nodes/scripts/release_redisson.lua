@@ -1,7 +1,8 @@
 -- Releases Redisson's lock, and wakes who waits: one waiter of each instance, and the head of the fair queue.
 -- KEYS[1] the lock, KEYS[2] what remembers this request, if it may come twice; ARGV[1] the owner's field, ARGV[2] `once`: one
 -- hold, `all`: what a failed acquire left, `leave`: just the place in the queue; ARGV[3] now, ARGV[4] for how long the caller waited in line (nothing: it did not), ARGV[5] the queue, ARGV[6] the
--- deadlines, ARGV[7] for how many milliseconds the request is remembered, from ARGV[8] on the channels.
+-- deadlines, ARGV[7] for how many milliseconds the request is remembered, from ARGV[8] on the channels, each
+-- behind the command that publishes there.
 -- Queue and channels are no KEYS: whoever may not use them can release the lock all the same, and nobody is woken.
 -- Answers {1 released | 2 held still, '', how often | 0 not there | -3 somebody else's | -2 of another type, …, its PTTL}.
 local lock, field, how, now, queue, deadlines = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
@@ -22,9 +23,9 @@ end
 local function wake()
   if redis.call('EXISTS', lock) == 1 then return end
   local may_look, head = pcall(head_of, queue, deadlines, now)
-  for n = 8, #ARGV do
-    redis.pcall('PUBLISH', ARGV[n], '0')
-    if may_look and head then redis.pcall('PUBLISH', ARGV[n] .. ':' .. head, '0') end
+  for n = 8, #ARGV, 2 do
+    redis.pcall(ARGV[n], ARGV[n + 1], '0')
+    if may_look and head then redis.pcall(ARGV[n], ARGV[n + 1] .. ':' .. head, '0') end
   end
 end
 

@@ -26,10 +26,12 @@ use sealed::Seal;
 
 /// An answer to an acquire, and whether another request did the acquiring.
 pub struct Given {
-    /// The answer, the very same for every repetition.
+    /// The answer: the same for every repetition, but for the validity, which is that of now.
     pub acquired: Arc<Acquired>,
     /// It was acquired by an earlier or simultaneous request with the same key.
     pub is_repeated: bool,
+    /// It was answered before this request came.
+    is_remembered: bool,
 }
 
 /// The acquires that run with a key, and the answers that are given again. Cheap to clone.
@@ -51,7 +53,8 @@ impl Repeats {
     /// Acquires; with a key, only once for all requests that are the same.
     ///
     /// An answer is given again until its validity ends, or, where the lock is renewed from here, until the longest hold
-    /// does. Also after a release: a repetition that comes late must not take the lock for somebody who has gone home.
+    /// does, for as long as the lock is held; after that the repetition is told that it is over. It never takes the lock for
+    /// somebody who has gone home.
     /// Failures are shared by those who waited together, and forgotten.
     pub async fn acquire(
         &self,
@@ -65,6 +68,7 @@ impl Repeats {
             return Ok(Given {
                 acquired: Arc::new(operations.acquire(&actor, &id, &request).await?),
                 is_repeated: false,
+                is_remembered: false,
             });
         };
         // An answer that is given again has the token in it: it goes to nobody who could not acquire the lock by now. Whoever may not
@@ -74,6 +78,7 @@ impl Repeats {
             return Ok(Given {
                 acquired: Arc::new(acquired),
                 is_repeated: false,
+                is_remembered: false,
             });
         }
         let (asker, lock) = (actor.clone(), id.clone());
@@ -85,7 +90,7 @@ impl Repeats {
         let was_elsewhere = Arc::new(AtomicBool::new(false));
         let tells = Arc::clone(&was_elsewhere);
         let now = operations.index().now();
-        let hand_out = Arc::clone(operations);
+        let asked = Arc::clone(operations);
         let operations = Arc::clone(operations);
         let acquire = async move {
             let acquired = operations.acquire(&actor, &id, &request).await?;
@@ -106,9 +111,17 @@ impl Repeats {
             Ok((acquired, ends))
         };
         let mut given = self.once(scope, print, now, acquire).await?;
-        given.is_repeated |= was_elsewhere.load(Ordering::Relaxed);
+        let was_elsewhere = was_elsewhere.load(Ordering::Relaxed);
+        given.is_repeated |= was_elsewhere;
+        // Keeping the answer took its time, and a remembered one may be of a lock that is over.
+        let acquired = if given.is_remembered || was_elsewhere {
+            asked.acquired_before(&lock, &given.acquired).await?
+        } else {
+            given.acquired.by_now(asked.index().now())
+        };
+        given.acquired = Arc::new(acquired);
         if given.is_repeated {
-            hand_out.note_replay(&asker, &lock, &given.acquired).await?;
+            asked.note_replay(&asker, &lock, &given.acquired).await?;
         }
         Ok(given)
     }
@@ -121,6 +134,7 @@ impl Repeats {
         acquire: impl Future<Output = Result<(Acquired, Timestamp), Fault>> + Send + 'static,
     ) -> Result<Given, Fault> {
         let found = self.find_or_start(scope, request, now, acquire);
+        let is_remembered = matches!(found, Found::Answer(_));
         let (acquired, is_repeated) = match found {
             Found::Answer(acquired) => (acquired, true),
             Found::Running(attempt) => (attempt.await?, true),
@@ -132,6 +146,7 @@ impl Repeats {
         Ok(Given {
             acquired,
             is_repeated,
+            is_remembered,
         })
     }
 

@@ -256,6 +256,7 @@ fn is_trouble(fault: &Fault) -> bool {
         | Fault::NotOwner { .. }
         | Fault::OwnerChanged { .. }
         | Fault::HoldChanged { .. }
+        | Fault::HoldEnded { .. }
         | Fault::WrongType { .. }
         | Fault::TooMany { .. } => false,
     }
