@@ -63,6 +63,15 @@ pub enum Fault {
         /// Why not.
         why: String,
     },
+    /// The name is none that operations are for in this group.
+    #[error("{}", outside_keys(key, patterns))]
+    OutsideKeys {
+        /// The name.
+        #[serde(flatten)]
+        key: LockKey,
+        /// The patterns that it would have to match one of; empty for a name that the console itself writes.
+        patterns: Vec<String>,
+    },
     /// The configuration has no such group.
     #[error("there is no group {group:?} in the configuration")]
     UnknownGroup {
@@ -194,6 +203,7 @@ impl Fault {
             Self::NotReleasable { .. } => "not-releasable",
             Self::SignInRequired { .. } => "sign-in-required",
             Self::Forbidden { .. } => "forbidden",
+            Self::OutsideKeys { .. } => "outside-keys",
             Self::UnknownGroup { .. } => "unknown-group",
             Self::NotObserved { .. } => "not-observed",
             Self::Unreachable { .. } => "unreachable",
@@ -227,6 +237,12 @@ impl Fault {
             Self::SignInRequired { .. } => {
                 "Sign in at /sign-in, or send an API token as `Authorization: Bearer …`; nothing was changed."
             }
+            Self::OutsideKeys { patterns, .. } if patterns.is_empty() => {
+                "Choose another name; nothing was changed."
+            }
+            Self::OutsideKeys { .. } => {
+                "Choose a name that matches, or add a pattern to `keys` of the group; nothing was changed."
+            }
             Self::UnknownGroup { .. } => "GET /api/v1/groups lists the groups.",
             Self::NotObserved { .. } => {
                 "An observer cannot prove that it is free; acquire it to be sure."
@@ -254,4 +270,16 @@ impl Fault {
             Self::Internal { .. } => "Look into the server's log.",
         }
     }
+}
+
+/// Why no operation is done on a name.
+fn outside_keys(key: &LockKey, patterns: &[String]) -> String {
+    let name = key.text();
+    if patterns.is_empty() {
+        return format!("the name {name:?} is one that Lockkeeper itself writes, not a lock's");
+    }
+    format!(
+        "the name {name:?} matches none of the group's `keys`: {}",
+        patterns.join(", ")
+    )
 }

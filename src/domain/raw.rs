@@ -45,4 +45,9 @@ pub enum RawText {
         /// How many there are.
         bytes: u32,
     },
+    /// They are of no lock, so nothing of them is shown.
+    Hidden {
+        /// How many there are.
+        bytes: u32,
+    },
 }

@@ -38,6 +38,8 @@ impl Role {
 pub enum Verb {
     /// See groups, nodes, locks and their past.
     See,
+    /// See what the nodes store under a lock's name: type, fields and numbers, tokens masked.
+    ReadRaw,
     /// Take a lock.
     Acquire,
     /// Renew a lock with its token.
@@ -58,8 +60,9 @@ pub enum Verb {
 
 impl Verb {
     /// Every verb.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::See,
+        Self::ReadRaw,
         Self::Acquire,
         Self::Extend,
         Self::Release,
@@ -74,7 +77,8 @@ impl Verb {
     pub fn needs(self) -> Role {
         match self {
             Self::See => Role::Viewer,
-            Self::Acquire
+            Self::ReadRaw
+            | Self::Acquire
             | Self::Extend
             | Self::Release
             | Self::ForceRelease
@@ -90,7 +94,7 @@ impl Verb {
     pub fn is_act(self) -> bool {
         match self {
             Self::Acquire | Self::Extend | Self::Release | Self::ForceRelease | Self::Vouch => true,
-            Self::See | Self::Sample | Self::ReadAudit | Self::Administer => false,
+            Self::See | Self::ReadRaw | Self::Sample | Self::ReadAudit | Self::Administer => false,
         }
     }
 
@@ -98,6 +102,7 @@ impl Verb {
     fn words(self) -> &'static str {
         match self {
             Self::See => "see locks",
+            Self::ReadRaw => "read what the nodes store",
             Self::Acquire => "acquire locks",
             Self::Extend => "extend locks",
             Self::Release => "release locks",

@@ -64,7 +64,7 @@ fn groups_limit_what_is_seen_and_done_and_names_what_is_done() {
         assert_eq!(sight.shows(group), sees, "{group}");
         for verb in Verb::ALL {
             let may = match verb {
-                Verb::See | Verb::Sample | Verb::ReadAudit => sees,
+                Verb::See | Verb::ReadRaw | Verb::Sample | Verb::ReadAudit => sees,
                 Verb::Acquire | Verb::Extend | Verb::Release | Verb::ForceRelease | Verb::Vouch => {
                     acts
                 }

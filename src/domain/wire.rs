@@ -255,6 +255,7 @@ pub(super) struct FaultShape {
     asked: Option<u32>,
     quorum: Option<u32>,
     nodes: Option<Vec<NodeShape>>,
+    patterns: Option<Vec<String>>,
 }
 
 impl TryFrom<FaultShape> for Fault {
@@ -294,6 +295,10 @@ impl TryFrom<FaultShape> for Fault {
             },
             "forbidden" => Self::Forbidden {
                 why: shape.why.unwrap_or_default(),
+            },
+            "outside-keys" => Self::OutsideKeys {
+                key: key(shape.key.unwrap_or_default(), shape.key_encoded.as_deref()),
+                patterns: shape.patterns.unwrap_or_default(),
             },
             "unknown-group" => Self::UnknownGroup {
                 group: shape.group.unwrap_or_default(),

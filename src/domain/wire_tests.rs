@@ -176,6 +176,10 @@ fn every_fault_comes_back_as_it_was() {
         Fault::SignInRequired {
             why: detail.clone(),
         },
+        Fault::OutsideKeys {
+            key: id().key,
+            patterns: vec!["lock:*".into()],
+        },
         Fault::UnknownGroup { group: "x".into() },
         Fault::NotObserved { nodes: answers() },
         Fault::Unreachable {

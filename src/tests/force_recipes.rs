@@ -33,6 +33,8 @@ impl Scene {
     pub async fn seen_as(node: RedisNode, mut config: GroupConfig, pin: Option<Pin>) -> Self {
         let nodes = RedisNodes(vec![node]);
         config.pins.extend(pin);
+        // What is likely is released where a scanned pattern matches its name.
+        config.keys.push("*".to_owned());
         config.command_timeout = PATIENCE;
         let group = TestGroup::start(config);
         group.is_up().await;

@@ -82,7 +82,7 @@ impl ApiError {
                 | Fault::PossibleLock { .. }
                 | Fault::NotReleasable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
                 Fault::SignInRequired { .. } => StatusCode::UNAUTHORIZED,
-                Fault::Forbidden { .. } => StatusCode::FORBIDDEN,
+                Fault::Forbidden { .. } | Fault::OutsideKeys { .. } => StatusCode::FORBIDDEN,
                 Fault::UnknownGroup { .. } | Fault::NotObserved { .. } | Fault::NotHeld { .. } => {
                     StatusCode::NOT_FOUND
                 }

@@ -144,6 +144,7 @@ impl End {
             | Fault::NotReleasable { .. }
             | Fault::SignInRequired { .. }
             | Fault::Forbidden { .. }
+            | Fault::OutsideKeys { .. }
             | Fault::UnknownGroup { .. }
             | Fault::AuditUnavailable { .. }
             | Fault::StateUnavailable { .. }

@@ -160,6 +160,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::NotReleasable { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
+        | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. } => status::UNUSABLE,
         Fault::Held { .. } | Fault::TooMany { .. } => status::NOT_OBTAINED,
         Fault::NotHeld { .. } => status::NOT_HELD,
@@ -192,6 +193,7 @@ fn advice(fault: &Fault) -> &'static str {
         Fault::Internal { .. } => "Run it again with --log debug.",
         Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
+        | Fault::OutsideKeys { .. }
         | Fault::NotObserved { .. }
         | Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }
@@ -255,6 +257,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::HoldChanged { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
+        | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. }
         | Fault::AuditUnavailable { .. }
         | Fault::StateUnavailable { .. }

@@ -157,6 +157,7 @@ pub fn parse(
         let pattern = state.pattern();
         for group in &mut config.groups {
             group.ignore.push(pattern.clone());
+            group.reserved.push(pattern.clone());
         }
     }
     config.webhooks = webhook::read(
@@ -224,6 +225,7 @@ fn read_group(
         feed: group.feed,
         pins,
         ignore: naming::read_patterns(source, &group.ignore)?,
+        reserved: Vec::new(),
         scan_share_percent,
         read_only: group.read_only,
         connect_timeout: duration(

@@ -34,7 +34,7 @@ pub use later::Later;
 pub use limits::LimitsConfig;
 pub use locking::LockingConfig;
 pub use log::LogFormat;
-pub use naming::{Naming, Pin};
+pub use naming::{Naming, Outside, Pin, RESERVED};
 pub use node::{Files, NodeConfig};
 pub use state::StateConfig;
 pub use telemetry::OtlpConfig;
@@ -118,6 +118,9 @@ pub struct GroupConfig {
     pub pins: Vec<Pin>,
     /// Patterns whose names are no locks, though they match `keys`.
     pub ignore: Vec<String>,
+    /// Patterns of names that the console itself writes: what several consoles share (`[state]`). Nobody reads or changes them
+    /// through an operation on a lock.
+    pub reserved: Vec<String>,
     /// How much of a node's time scanning it may take, in percent; 100 is as fast as it goes.
     pub scan_share_percent: u32,
     /// Refuse every act on this group.
@@ -216,6 +219,7 @@ impl GroupConfig {
             feed: FeedChoice::Auto,
             pins: Vec::new(),
             ignore: Vec::new(),
+            reserved: Vec::new(),
             scan_share_percent: DEFAULT_SCAN_SHARE,
             read_only: false,
             connect_timeout: Duration::from_secs(1),
@@ -223,15 +227,6 @@ impl GroupConfig {
             locking: LockingConfig::new(kind),
             nodes,
             sentinels: Vec::new(),
-        }
-    }
-
-    /// What it says about the names of locks.
-    pub fn naming(&self) -> Naming<'_> {
-        Naming {
-            is_explicit: self.keys_are_explicit,
-            pins: &self.pins,
-            ignore: &self.ignore,
         }
     }
 

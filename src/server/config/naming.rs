@@ -1,11 +1,13 @@
 //! What the operator says about the names of a group's locks: which are locks of which format, and which are none.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::ConfigError;
 use super::file::Source;
-use crate::domain::Format;
+use super::{ConfigError, GroupConfig};
+use crate::domain::{Format, glob};
 
 /// A pattern whose names are locks of one format, whatever their values look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +21,9 @@ pub struct Pin {
 /// What the operator says about the names of a group's locks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Naming<'a> {
-    /// The scanned patterns are the operator's: that a name matches them speaks for a lock.
+    /// The patterns that are scanned, those of the pins included.
+    pub keys: &'a [String],
+    /// They are the operator's own: that a name matches one of them speaks for a lock.
     pub is_explicit: bool,
     /// The first that matches decides.
     pub pins: &'a [Pin],
@@ -27,13 +31,67 @@ pub struct Naming<'a> {
     pub ignore: &'a [String],
 }
 
+/// How the names of fencing counters begin, which the console writes beside locks.
+pub const RESERVED: &[u8] = b"lockkeeper:fence:";
+
+/// The pattern that every name matches.
+static EVERY_NAME: LazyLock<[String; 1]> = LazyLock::new(|| ["*".to_owned()]);
+
 impl Naming<'_> {
-    /// No pins and nothing ignored.
+    /// No pins and nothing ignored; where `is_explicit`, the operator named every name.
     pub fn unpinned(is_explicit: bool) -> Self {
         Self {
+            keys: if is_explicit { &*EVERY_NAME } else { &[] },
             is_explicit,
             ..Self::default()
         }
+    }
+
+    /// Whether one of the scanned patterns matches the name.
+    pub fn is_scanned(&self, name: &[u8]) -> bool {
+        glob::any_matches(self.keys, name)
+    }
+
+    /// Whether a pattern that the operator wrote matches the name.
+    pub fn is_named_by_operator(&self, name: &[u8]) -> bool {
+        self.is_explicit && self.is_scanned(name)
+    }
+
+    /// The pin that decides on the name.
+    pub fn pin(&self, name: &[u8]) -> Option<&Pin> {
+        let mut pins = self.pins.iter();
+        pins.find(|pin| glob::matches(pin.pattern.as_bytes(), name))
+    }
+}
+
+/// The patterns outside of which a group refuses every operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outside<'a> {
+    /// The name is one that the console itself writes.
+    Reserved,
+    /// The name matches none of these, which the operator wrote.
+    Keys(&'a [String]),
+}
+
+impl GroupConfig {
+    /// What it says about the names of locks.
+    pub fn naming(&self) -> Naming<'_> {
+        Naming {
+            keys: &self.keys,
+            is_explicit: self.keys_are_explicit,
+            pins: &self.pins,
+            ignore: &self.ignore,
+        }
+    }
+
+    /// Why a key of this name may be neither read nor changed; nothing where it may be. This is the one rule for every
+    /// operation on a single name: the same Redis may hold sessions, caches and one-time codes, which are nobody's locks.
+    pub fn outside(&self, name: &[u8]) -> Option<Outside<'_>> {
+        if name.starts_with(RESERVED) || glob::any_matches(&self.reserved, name) {
+            return Some(Outside::Reserved);
+        }
+        let is_outside = self.keys_are_explicit && !glob::any_matches(&self.keys, name);
+        is_outside.then_some(Outside::Keys(&self.keys))
     }
 }
 
@@ -160,5 +218,28 @@ mod tests {
             let error = group(lines).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_name_outside_of_keys_and_one_of_the_consoles_own_is_refused() {
+        let mut named = group(
+            "keys = [\"lock:*\"]\n[[group.format]]\npattern = \"orders:*\"\nformat = \"redsync\"",
+        )
+        .unwrap();
+        named.reserved = vec!["lock:consoles:*".to_owned()];
+        let keys = ["lock:*".to_owned(), "orders:*".to_owned()];
+        for (name, outside) in [
+            ("lock:a", None),
+            ("orders:1", None),
+            ("sess:1", Some(Outside::Keys(&keys))),
+            ("", Some(Outside::Keys(&keys))),
+            ("lock:consoles:x", Some(Outside::Reserved)),
+            ("lockkeeper:fence:{lock:a}", Some(Outside::Reserved)),
+        ] {
+            assert_eq!(named.outside(name.as_bytes()), outside, "{name}");
+        }
+        let any = group("").unwrap();
+        assert_eq!(any.outside(b"sess:1"), None);
+        assert_eq!(any.outside(b"lockkeeper:fence:x"), Some(Outside::Reserved));
     }
 }

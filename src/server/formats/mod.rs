@@ -172,8 +172,7 @@ pub fn recognise_named(sighting: &Sighting, naming: Naming<'_>) -> Option<Recogn
     if glob::any_matches(naming.ignore, name) || look_alikes::is_ours(name) {
         return None;
     }
-    let mut pins = naming.pins.iter();
-    if let Some(pin) = pins.find(|pin| glob::matches(pin.pattern.as_bytes(), name)) {
+    if let Some(pin) = naming.pin(name) {
         return pinned(sighting, pin.format);
     }
     if look_alikes::is_by_name(name) {
@@ -181,7 +180,7 @@ pub fn recognise_named(sighting: &Sighting, naming: Naming<'_>) -> Option<Recogn
     }
     let hint = Hint {
         lock_like_name: names::is_lock_like(name),
-        named_by_operator: naming.is_explicit,
+        named_by_operator: naming.is_named_by_operator(name),
     };
     let ask = |known: &[Known]| {
         let mut found = known
@@ -194,6 +193,18 @@ pub fn recognise_named(sighting: &Sighting, naming: Naming<'_>) -> Option<Recogn
             .is_some_and(|value| look_alikes::is_by_value(value, has_ttl(sighting), hint));
         if refused { None } else { ask(&SHAPES) }
     })
+}
+
+/// Whether a moment that is past under this name is a lock that has ended, and not somebody's note of when something ran last:
+/// by the name, or because the operator pinned it to that format.
+pub fn is_past_moment_a_lock(name: &[u8], naming: Naming<'_>) -> bool {
+    if glob::any_matches(naming.ignore, name) {
+        return false;
+    }
+    match naming.pin(name) {
+        Some(pin) => pin.format == Format::LegacyTimestamp,
+        None => names::is_lock_like(name) && !look_alikes::is_by_name(name),
+    }
 }
 
 /// A key whose format the operator decided: read as that format reads it, and else as whatever stands in the string.

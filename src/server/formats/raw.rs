@@ -1,7 +1,9 @@
 //! What of a key's bytes may be shown: numbers and words that no library takes for a token. Everything else is masked.
 
+use super::recognise_named;
 use super::recognised::fingerprint;
 use crate::domain::raw::{RawKey, RawPart, RawText};
+use crate::server::config::Naming;
 use crate::server::nodes::sighting::{Sighting, Ttl, Value};
 
 /// Words that libraries write beside their owners.
@@ -9,8 +11,12 @@ const WORDS: [&[u8]; 6] = [b"mode", b"read", b"write", b"token", b"count", b"val
 /// A number with more digits may be somebody's token.
 const LONGEST_NUMBER: usize = 13;
 
-/// A key without its secrets.
-pub fn shown(sighting: &Sighting) -> RawKey {
+/// A key without its secrets. Of one that no format recognises, nothing but its type, its size and its expiry is shown: it is
+/// anybody's data, and the fingerprint of a short value is as good as the value.
+pub fn shown(sighting: &Sighting, naming: Naming<'_>) -> RawKey {
+    if recognise_named(sighting, naming).is_none() {
+        return hidden(sighting);
+    }
     let single = |name: RawText| RawPart {
         name: Some(name),
         value: None,
@@ -43,6 +49,42 @@ pub fn shown(sighting: &Sighting) -> RawKey {
         Value::TooLarge => ("", Vec::new()),
         Value::Other { type_name } => (type_name.as_str(), Vec::new()),
     };
+    key_of(sighting, kind, parts)
+}
+
+fn hidden(sighting: &Sighting) -> RawKey {
+    let size = |bytes: &[u8]| RawText::Hidden {
+        bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+    };
+    let single = |bytes: &Vec<u8>| RawPart {
+        name: Some(size(bytes)),
+        value: None,
+    };
+    let (kind, parts) = match &sighting.value {
+        Value::Text(bytes) => ("string", vec![single(bytes)]),
+        Value::Hash(fields) => {
+            let part = |(field, value): &(Vec<u8>, Vec<u8>)| RawPart {
+                name: Some(size(field)),
+                value: Some(size(value)),
+            };
+            ("hash", fields.iter().map(part).collect())
+        }
+        Value::Set(members) => ("set", members.iter().map(single).collect()),
+        Value::SortedSet(members) => (
+            "zset",
+            members
+                .iter()
+                .map(|(member, _score)| single(member))
+                .collect(),
+        ),
+        Value::List(elements) => ("list", elements.iter().map(single).collect()),
+        Value::TooLarge => ("", Vec::new()),
+        Value::Other { type_name } => (type_name.as_str(), Vec::new()),
+    };
+    key_of(sighting, kind, parts)
+}
+
+fn key_of(sighting: &Sighting, kind: &str, parts: Vec<RawPart>) -> RawKey {
     RawKey {
         kind: Some(kind.to_owned()).filter(|kind| !kind.is_empty()),
         ttl_ms: match sighting.ttl {
@@ -84,12 +126,13 @@ mod tests {
 
     fn key(value: Value) -> RawKey {
         let at = Timestamp::from_millis(0);
-        shown(&Sighting::alone("lock:a".into(), value, Ttl::Ms(9_000), at))
+        let sighting = Sighting::alone("lock:a".into(), value, Ttl::Ms(9_000), at);
+        shown(&sighting, Naming::default())
     }
 
     #[test]
     fn an_owner_is_masked_and_what_stands_beside_it_is_shown() {
-        let owner = b"8743c9c0-0795-4907-87fd-6c719a6b4586:87".to_vec();
+        let owner = b"8743c9c0-0795-4907-87fd-6c719a6b4586:87:write".to_vec();
         let raw = key(Value::Hash(vec![
             (owner.clone(), b"2".to_vec()),
             (b"mode".to_vec(), b"write".to_vec()),
@@ -117,6 +160,30 @@ mod tests {
             let told = serde_json::to_string(&key(value)).unwrap();
             assert!(!told.contains("secret"), "{told}");
             assert!(!told.contains("1795200000"), "{told}");
+        }
+    }
+
+    #[test]
+    fn of_what_is_no_lock_nothing_but_type_and_size_is_shown() {
+        for value in [
+            Value::Text(b"493027".to_vec()),
+            Value::Hash(vec![(b"salary".to_vec(), b"91000".to_vec())]),
+            Value::Hash(vec![(b"token".to_vec(), b"7".to_vec())]),
+            Value::SortedSet(vec![(b"alice".to_vec(), 18250.0)]),
+            Value::List(vec![b"4711".to_vec()]),
+        ] {
+            let at = Timestamp::from_millis(0);
+            let sighting = Sighting::alone("user:42".into(), value, Ttl::Ms(9_000), at);
+            let raw = shown(&sighting, Naming::default());
+            let is_hidden = |text: &Option<RawText>| {
+                text.as_ref()
+                    .is_none_or(|text| matches!(text, RawText::Hidden { .. }))
+            };
+            let mut parts = raw.parts.iter();
+            assert!(
+                parts.all(|part| is_hidden(&part.name) && is_hidden(&part.value)),
+                "{raw:?}"
+            );
         }
     }
 }

@@ -26,6 +26,7 @@ fn every_format_has_one_recogniser_or_none_at_all() {
 
 fn naming<'a>(pins: &'a [Pin], ignore: &'a [String]) -> Naming<'a> {
     Naming {
+        keys: &[],
         is_explicit: false,
         pins,
         ignore,

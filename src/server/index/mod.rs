@@ -7,6 +7,7 @@ mod fold;
 mod frame;
 mod history;
 mod holders;
+mod inspection;
 mod known;
 mod lately;
 mod merge;
@@ -38,7 +39,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::{
     Answer, Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
-    NodeAnswer, Timestamp, glob,
+    NodeAnswer, Timestamp,
 };
 use crate::server::clock::{Clock, Steady};
 use crate::server::config::Naming;
@@ -315,47 +316,13 @@ impl Index {
     /// Somebody waits for a permit of a semaphore of Redisson's.
     fn is_a_semaphore(&self, group: &Group, key: &LockKey) {
         let config = &group.config;
-        let is_meant = !config.keys_are_explicit || glob::any_matches(&config.keys, key.as_bytes());
+        let is_meant = config.outside(key.as_bytes()).is_none();
         if is_meant && self.semaphores.note(&config.name, key) {
             self.look_soon(&LockId {
                 group: config.name.clone(),
                 key: key.clone(),
             });
         }
-    }
-
-    /// Asks the nodes about one lock right now, and puts what they say on the board.
-    ///
-    /// Takes as long as the slowest node that is up, at most the command time limit.
-    pub async fn look_again(&self, group: &Group, key: &LockKey) -> Option<Looked> {
-        let keys = std::slice::from_ref(key);
-        let look = group.look(keys).await;
-        let asked = look.asked;
-        let mut entries = self.merged(group, look, keys);
-        let fed = group.fed();
-        for entry in &mut entries {
-            let fed_since = fed.since(&entry.key);
-            entry.watched.fed_since = fed_since.map(|since| asked.wall_at(since));
-        }
-        let id = LockId {
-            group: group.config.name.clone(),
-            key: key.clone(),
-        };
-        let was_known = self.stream.read(|board| board.locks.contains_key(&id));
-        let (reply, answer) = oneshot::channel();
-        let report = Report::Looked {
-            group: group.config.name.clone(),
-            asked,
-            entries,
-            reply: Some(reply),
-        };
-        self.reports.send(report).await.ok()?;
-        let looked = answer.await.ok()?;
-        if looked.lock.is_some() && !was_known {
-            // The watcher may have seen it gone in the meantime, when it was not on the board yet.
-            self.look_soon(&id);
-        }
-        Some(looked)
     }
 }
 

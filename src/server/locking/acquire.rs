@@ -19,6 +19,7 @@ use super::tidy;
 use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
+use crate::server::formats::is_past_moment_a_lock;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
@@ -243,6 +244,8 @@ impl<'a> Claim<'a> {
             wait: self.wait,
             fence,
             brought: want.brought,
+            takes_over: want.layout == Layout::Legacy
+                && is_past_moment_a_lock(want.key.as_bytes(), self.group.config.naming()),
         };
         let taking = node.act(limit, |line| async move {
             // Not before there is a connection: it may lead to a server that has just restarted.

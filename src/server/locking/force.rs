@@ -191,7 +191,13 @@ fn compare(sighting: &Sighting, condemned: Condemned<'_>, naming: Naming<'_>) ->
     let Some(seen) = owners.find(|seen| seen.owner.fingerprint == *condemned.fingerprint) else {
         return Found::Another(lock.owners.first().map(|seen| seen.owner.clone()));
     };
-    if lock.confidence == Confidence::Possible {
+    let is_certain = match lock.confidence {
+        Confidence::Sure => true,
+        // Its shape is that of other things too, so its name has to speak for it.
+        Confidence::Likely => naming.is_scanned(sighting.key.as_bytes()),
+        Confidence::Possible => false,
+    };
+    if !is_certain {
         return Found::Refused(Refusal::OnlyPossible);
     }
     let format = seen.owner.format;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Operations, check_key};
-use crate::domain::{Fault, History, Lock, LockId};
+use super::Operations;
+use crate::domain::{Fault, History, Lock, LockId, Verb};
 use crate::server::access::Actor;
 
 /// A lock, and who held it.
@@ -31,8 +31,7 @@ impl Operations {
 
     /// Who held a lock, as far as it was seen: also of one that is gone. Nothing is asked of the nodes.
     pub fn history(&self, actor: &Actor, id: &LockId) -> Result<History, Fault> {
-        self.group_to_see(actor, &id.group)?;
-        check_key(&id.key)?;
+        self.group_to_read_in(actor, Verb::See, id)?;
         Ok(self.index().history(id))
     }
 }

@@ -40,6 +40,7 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::audit::Audit;
+use crate::server::config::Outside;
 use crate::server::index::{Index, Watched};
 use crate::server::locking::wait::Queues;
 use crate::server::nodes::Group;
@@ -186,8 +187,7 @@ impl Operations {
 
     /// One lock, asked for on the nodes right now.
     pub async fn inspect(&self, actor: &Actor, id: &LockId) -> Result<Lock, Fault> {
-        let (group, key) = (self.group_to_see(actor, &id.group)?, &id.key);
-        check_key(key)?;
+        let (group, key) = (self.group_to_read_in(actor, Verb::See, id)?, &id.key);
         let looked = self.look_again(&group, key).await?;
         if let Some(lock) = looked.lock {
             return Ok(lock);
@@ -256,6 +256,21 @@ impl Operations {
         actor.may(Verb::See, Place::group(&id.group))?;
         let group = self.group(&id.group)?;
         actor.may(verb, Place::lock(id).read_only(group.config.read_only))?;
+        check_name(&group, &id.key)?;
+        Ok(group)
+    }
+
+    /// The group of a key, if they may read that of it.
+    fn group_to_read_in(
+        &self,
+        actor: &Actor,
+        verb: Verb,
+        id: &LockId,
+    ) -> Result<Arc<Group>, Fault> {
+        let group = self.group_to_see(actor, &id.group)?;
+        actor.may(verb, Place::lock(id))?;
+        check_key(&id.key)?;
+        check_name(&group, &id.key)?;
         Ok(group)
     }
 
@@ -299,6 +314,19 @@ fn check_key(key: &LockKey) -> Result<(), Fault> {
         });
     }
     Ok(())
+}
+
+/// Whether operations on this name are done in the group.
+fn check_name(group: &Group, key: &LockKey) -> Result<(), Fault> {
+    let patterns = match group.config.outside(key.as_bytes()) {
+        None => return Ok(()),
+        Some(Outside::Reserved) => Vec::new(),
+        Some(Outside::Keys(patterns)) => patterns.to_vec(),
+    };
+    Err(Fault::OutsideKeys {
+        key: key.clone(),
+        patterns,
+    })
 }
 
 fn count(n: usize) -> u32 {

@@ -3,6 +3,7 @@
 mod bad_credentials;
 mod counted;
 mod matrix;
+mod names;
 mod proxies;
 mod rebinding;
 mod scopes;

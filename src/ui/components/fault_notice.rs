@@ -35,6 +35,7 @@ pub fn FaultNotice(
         | Fault::HoldChanged { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
+        | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. }
         | Fault::Unreachable { .. }
         | Fault::NoQuorum { .. }

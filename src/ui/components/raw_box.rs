@@ -5,8 +5,9 @@ use leptos::prelude::*;
 use super::fault_notice::FaultNotice;
 use super::owner_name::grouped;
 use crate::domain::raw::{RawKey, RawNode, RawPart, RawText};
-use crate::domain::{Fault, LockId};
+use crate::domain::{Fault, LockId, Place, Verb};
 use crate::ui::kit::Button;
+use crate::ui::live::Live;
 use crate::ui::words::lock::raw as words;
 use crate::ui::words::told;
 use crate::ui::{calls, format};
@@ -18,6 +19,9 @@ pub fn RawBox(
     id: LockId,
 ) -> impl IntoView {
     let read: RwSignal<Option<Result<Vec<RawNode>, Fault>>> = RwSignal::new(None);
+    let live = Live::expect();
+    let place = id.clone();
+    let why_not = Signal::derive(move || live.why_not(Verb::ReadRaw, Place::lock(&place)));
     let ask = move || {
         let (group, key) = (id.group.clone(), id.key.encoded());
         leptos::task::spawn_local(async move {
@@ -42,7 +46,7 @@ pub fn RawBox(
             <summary class="px-4 py-2.5 font-medium">{words::title()}</summary>
             <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
                 <p class="text-muted">{words::hint()}</p>
-                <Button on_press=move |()| ask()>{words::read()}</Button>
+                <Button why_not on_press=move |()| ask()>{words::read()}</Button>
                 <div aria-live="polite" class="flex w-full flex-col gap-3">{shown}</div>
             </div>
         </details>
@@ -91,6 +95,10 @@ fn text(text: RawText) -> AnyView {
         RawText::Shown(text) => view! { <bdi>{format::visible(&text)}</bdi> }.into_any(),
         RawText::Masked { fingerprint, bytes } => {
             let words = words::masked(bytes, &grouped(&fingerprint));
+            view! { <span class="font-sans text-muted">{words}</span> }.into_any()
+        }
+        RawText::Hidden { bytes } => {
+            let words = words::hidden(bytes);
             view! { <span class="font-sans text-muted">{words}</span> }.into_any()
         }
     }

@@ -41,6 +41,15 @@ fn chinese(fault: &Fault) -> String {
         Fault::NotReleasable { .. } => "这种格式的锁没有办法替持有者释放".to_owned(),
         Fault::SignInRequired { .. } => "需要先登录".to_owned(),
         Fault::Forbidden { why } => format!("没有权限：{}", told::said(why)),
+        Fault::OutsideKeys { key, patterns } => {
+            let name = format::visible(&key.text());
+            if patterns.is_empty() {
+                format!("名称“{name}”由 Lockkeeper 自身使用，不是锁")
+            } else {
+                let patterns = patterns.join("、");
+                format!("名称“{name}”不匹配该组 `keys` 中的任何模式：{patterns}")
+            }
+        }
         Fault::UnknownGroup { group } => format!("配置里没有“{}”这个组", format::visible(group)),
         Fault::NotObserved { .. } => "应答的节点上都没有观察到这把锁".to_owned(),
         Fault::Unreachable {
@@ -124,6 +133,13 @@ pub fn advice(fault: &Fault) -> &'static str {
         Fault::NotReleasable { .. } | Fault::Forbidden { .. } => {
             ("Nothing was changed.", "什么都没有改变。")
         }
+        Fault::OutsideKeys { patterns, .. } if patterns.is_empty() => {
+            (fault.advice(), "请换一个名称。什么都没有改变。")
+        }
+        Fault::OutsideKeys { .. } => (
+            fault.advice(),
+            "请使用匹配的名称，或在该组的 `keys` 中添加模式。什么都没有改变。",
+        ),
         Fault::SignInRequired { .. } => (
             "Sign in, then look at this page again.",
             "请登录，再回到本页。",
@@ -180,6 +196,7 @@ pub fn why_not(why: &WhyNot) -> String {
 fn verb_words(verb: Verb) -> &'static str {
     match verb {
         Verb::See => "查看锁",
+        Verb::ReadRaw => "读取节点上存储的内容",
         Verb::Acquire => "获取锁",
         Verb::Extend => "续租锁",
         Verb::Release => "释放锁",

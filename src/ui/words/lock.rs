@@ -172,6 +172,7 @@ pub mod raw {
         lives(span: &str): "expires in {span}", "{span}后过期";
         lives_on: "no expiry", "无过期";
         masked(bytes: u32, fingerprint: &str): "{bytes} bytes, masked · {fingerprint}", "{bytes} 字节，已掩盖 · {fingerprint}";
+        hidden(bytes: u32): "{bytes} bytes, not shown: no lock format recognizes this key", "{bytes} 字节，不显示：没有任何锁格式识别此键";
     }
 }
 

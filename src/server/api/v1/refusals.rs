@@ -12,7 +12,8 @@ pub enum Refusals {
     /// (`Authorization: Bearer …`) nor a browser's session, or one that is unknown, expired or over.
     #[response(status = 401, content_type = "application/problem+json")]
     SignInRequired(Problem),
-    /// `forbidden`: whoever asks may not do that, or not in this group; `detail` says why.
+    /// `forbidden`: whoever asks may not do that, or not in this group; `detail` says why. `outside-keys`: the name matches none of
+    /// the group's `keys` (`patterns`), or is one that the console itself writes (no `patterns`).
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// `address-too-long`: longer than any lock's address. Far longer ones (64 kB) get this status without a body.
@@ -52,7 +53,8 @@ pub enum ActRefusals {
     #[response(status = 400, content_type = "application/problem+json")]
     BadRequest(Problem),
     /// `forbidden`: whoever asks may not do that, or not in this group, or not to a lock of this name; or the group is
-    /// read-only in the configuration. `detail` says which.
+    /// read-only in the configuration. `detail` says which. `outside-keys`: the name matches none of the group's `keys` (`patterns`),
+    /// or is one that the console itself writes (no `patterns`).
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(Problem),
     /// `too-slow`: the body did not arrive in time (`read_timeout`, 30 s unless configured).

@@ -20,6 +20,9 @@
 //! the same one that wrote the value, the same on all nodes, and without `TIME`, after which scripts may not write before
 //! Redis 5. Clocks must not differ by more than what a lease has to spare.
 //!
+//! **What is taken over.** A string that names a past moment may also be a note of when a job ran last. It is replaced only where it
+//! is a lock: by its name, by a pin in the configuration, or by nine digits behind the point, which is how locks are written here.
+//!
 //! **What cannot be mended.** Of two classic clients that find a moment past, the one that comes second overwrites the first
 //! one's value with its own, slightly later, before it sees that it has lost. If that hits ours, our token matches no more:
 //! extending and releasing say `not-owner`, and the lock ends at the moment that the other one wrote. And a classic client
@@ -103,7 +106,8 @@ pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<V
     script
         .arg(bid.token.expose())
         .arg(sign(bid.token).unwrap_or_default())
-        .arg(format!("{}.{:03}", now / 1000, now % 1000));
+        .arg(format!("{}.{:03}", now / 1000, now % 1000))
+        .arg(u8::from(bid.takes_over));
     with_fence(&mut script, bid);
     match script.invoke_async(&mut line.connection).await? {
         Given::Ours { again, fence } => Ok(Vote::Ours {

@@ -72,6 +72,8 @@ pub struct Bid<'a> {
     /// The token was brought along, so the lock may be its owner's already. Otherwise it was minted for this acquire,
     /// and what is found with it is from an earlier try whose answer got lost.
     pub brought: bool,
+    /// A moment that is past under this name is a lock that has ended, so it may be taken over.
+    pub takes_over: bool,
 }
 
 impl Layout {
@@ -245,6 +247,8 @@ impl Layout {
             wait: Duration::ZERO,
             fence,
             brought: false,
+            // It is put back where nothing is, and takes nothing from anybody.
+            takes_over: false,
         };
         // Its owner stands in no queue: it has the lock already.
         let layout = match form.layout {

@@ -28,7 +28,7 @@ macro_rules! force {
 }
 
 /// How the names of the counters begin that [`ACQUIRE`] keeps beside locks. They are no locks and never shown as such.
-pub const FENCES: &[u8] = b"lockkeeper:fence:";
+pub const FENCES: &[u8] = crate::server::config::RESERVED;
 
 /// The scripts of every acquire and release.
 pub const SOURCES: [&str; 9] = [

@@ -247,6 +247,7 @@ fn is_trouble(fault: &Fault) -> bool {
         | Fault::NotReleasable { .. }
         | Fault::SignInRequired { .. }
         | Fault::Forbidden { .. }
+        | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. }
         | Fault::NotObserved { .. }
         | Fault::Held { .. }

@@ -153,7 +153,7 @@ pub const FUNCTIONS: &[Rule] = &[
     ),
     rule(
         "raw",
-        Verb::See,
+        Verb::ReadRaw,
         Where::Group,
         |id| json!({"group": id.group, "key": id.key.encoded()}),
     ),
