@@ -70,6 +70,8 @@ struct Known {
     is_open: bool,
     /// What lets them in crosses a network unencrypted.
     is_in_clear: bool,
+    /// Then, the names under which the console answers beside addresses and `localhost`.
+    hosts: Vec<String>,
     proxies: Proxies,
     people: People,
     tokens: Tokens,
@@ -83,6 +85,7 @@ impl Known {
         Self {
             is_open: config.is_open(),
             is_in_clear: config.is_in_clear_at(listen),
+            hosts: config.hosts.clone(),
             proxies: Proxies::new(&config.proxies),
             people: People::of(config),
             tokens: Tokens::of(&config.tokens),
@@ -187,13 +190,8 @@ impl Access {
         let address = origin.caller;
         let known = self.known();
         if known.is_open {
-            if !self.to_anyone && !host::is_plain(headers) {
-                return Err(Fault::Forbidden {
-                    why: "nobody needs to sign in here, so this is answered under the machine's address or as localhost only"
-                        .to_owned(),
-                });
-            }
-            return Ok(Actor::local().calling_from(address));
+            self.check_open(headers, &known.hosts)?;
+            return Ok(Actor::local().calling_from(origin));
         }
         if let Some(given) = headers.get(header::AUTHORIZATION) {
             let token = bearer(given).ok_or_else(|| Fault::SignInRequired {
@@ -226,7 +224,28 @@ impl Access {
         let actor = Actor::new(signed_in.ok_or_else(over)?);
         Ok(actor
             .in_session(session.key, session.is_confirmed)
-            .calling_from(address))
+            .calling_from(origin))
+    }
+
+    /// Where nobody needs to sign in: whether the request is one that only who may reach the console can send.
+    fn check_open(&self, headers: &HeaderMap, hosts: &[String]) -> Result<(), Fault> {
+        if !host::is_known(headers, hosts) {
+            return Err(Fault::Forbidden {
+                why: "nobody needs to sign in here, so the console answers only under an address, as localhost, or under a name that \
+                      `hosts` lists"
+                    .to_owned(),
+            });
+        }
+        // Whoever can reach the proxy could do everything, though the console listens for this machine alone.
+        match host::proxy_header(headers) {
+            Some(name) if !self.to_anyone => Err(Fault::Forbidden {
+                why: format!(
+                    "nobody needs to sign in here, and the header `{name}` shows that a reverse proxy passed this on: name who may \
+                     come in ([[user]], [[token]]) before you put a proxy in front of the console"
+                ),
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Who sent this request.

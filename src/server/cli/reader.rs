@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::options::Nodes;
+use super::serve::Openness;
 use super::signals::Signals;
 use crate::server::config::{Config, Later};
 
@@ -21,8 +22,8 @@ pub struct Reader {
     pub nodes: Nodes,
     /// The command line has every act refused.
     pub read_only: bool,
-    /// The command line lets anyone in.
-    pub anyone_on_the_network: bool,
+    /// Whom the command line lets in.
+    pub openness: Openness,
     /// What the console was started with.
     pub began_with: Config,
     /// Told what is to hold.
@@ -56,7 +57,7 @@ impl Reader {
                 if self.read_only {
                     config.refuse_acts();
                 }
-                config.access.anyone_on_the_network = self.anyone_on_the_network;
+                self.openness.apply(&mut config);
                 for warning in &config.warnings {
                     tracing::warn!("{warning}");
                 }

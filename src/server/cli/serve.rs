@@ -12,6 +12,7 @@ use super::reader::Reader;
 use super::signals::Signals;
 use super::{Failure, Logging, listen, stop_on, stop_on_signal};
 use crate::server::clock::Clock;
+use crate::server::config::access::read_host;
 use crate::server::config::{Config, Later};
 
 /// What `serve` is told.
@@ -30,12 +31,15 @@ pub struct Serve {
 }
 
 /// Who is let in where the configuration names nobody.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct Openness {
     /// Let whoever can reach the address see and release every lock, without signing in. For a network that you trust whole;
     /// otherwise name users or tokens in the configuration.
     #[arg(long)]
     allow_anyone_on_the_network: bool,
+    /// Where nobody has to sign in: answer under this host name too, not only under addresses and as localhost. May be repeated.
+    #[arg(long = "host", value_name = "NAME", value_parser = read_host)]
+    hosts: Vec<String>,
 }
 
 pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
@@ -62,7 +66,7 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     let reader = Reader {
         nodes: options.nodes,
         read_only: options.read_only,
-        anyone_on_the_network: options.openness.allow_anyone_on_the_network,
+        openness: options.openness.clone(),
         began_with: config.clone(),
         tell,
     };
@@ -71,6 +75,12 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
 }
 
 impl Openness {
+    /// Has a configuration hold with it.
+    pub(super) fn apply(&self, config: &mut Config) {
+        config.access.anyone_on_the_network = self.allow_anyone_on_the_network;
+        config.access.hosts.extend_from_slice(&self.hosts);
+    }
+
     /// Refuses to stand open to a network that nobody said may come in.
     fn check(&self, config: &Config) -> Result<(), Failure> {
         let is_within = config.listen.ip().to_canonical().is_loopback();
@@ -95,7 +105,7 @@ pub(super) async fn serve_config(
     stop: tokio_util::sync::CancellationToken,
 ) -> Result<(), Failure> {
     openness.check(&config)?;
-    config.access.anyone_on_the_network = openness.allow_anyone_on_the_network;
+    openness.apply(&mut config);
     let listener = listen(config.listen).await?;
     let address = listener
         .local_addr()

@@ -28,9 +28,11 @@ pub struct AccessConfig {
     pub users: Vec<UserConfig>,
     /// The programs.
     pub tokens: Vec<TokenConfig>,
-    /// Where nobody needs to sign in: whoever reaches the console is let in all the same, under whatever name they reach it.
-    /// Said on the command line only.
+    /// Where nobody needs to sign in: whoever reaches the console is let in all the same, also from other machines. Said on the
+    /// command line only.
     pub anyone_on_the_network: bool,
+    /// Where nobody needs to sign in: the names, in lower case, under which the console answers beside addresses and `localhost`.
+    pub hosts: Vec<String>,
 }
 
 /// How long somebody stays signed in.
@@ -111,6 +113,19 @@ impl AccessConfig {
         let is_network = !listen.to_canonical().is_loopback();
         is_network && !self.is_open() && self.https != Some(true) && self.proxies.is_empty()
     }
+}
+
+/// A host name as it is compared with those of requests: in lower case. The error says what is wrong with it.
+pub fn read_host(text: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = text.strip_suffix('.').unwrap_or(text);
+    if name.is_empty() || name.len() > 253 || name.starts_with('.') || !name.chars().all(is_letter)
+    {
+        return Err(format!(
+            "{text:?} is not a host name; write \"locks.example.org\", without scheme, port or wildcard"
+        ));
+    }
+    Ok(name.to_ascii_lowercase())
 }
 
 impl UserConfig {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::access::read_host;
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
     default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry, tls,
@@ -22,6 +23,8 @@ struct File {
     listen: Option<Spanned<String>>,
     tls_certificate_file: Option<Spanned<PathBuf>>,
     tls_key_file: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    hosts: Vec<Spanned<String>>,
     #[serde(default)]
     limits: limits::Table,
     #[serde(default)]
@@ -181,6 +184,14 @@ pub fn parse(
         }
         config.access.https = Some(true);
     }
+    let hosts = file.hosts.iter().map(|host| {
+        let read = read_host(host.get_ref());
+        read.map_err(|why| source.error(host, &why))
+    });
+    if let Some(oidc) = &config.access.oidc {
+        config.warnings.extend(oidc.warnings());
+    }
+    config.access.hosts = hosts.collect::<Result<_, _>>()?;
     Ok(config)
 }
 

@@ -34,14 +34,22 @@ pub(super) const SENTENCES: Sentences = &[
         "“{}”组在配置里是只读的",
     ),
     (
-        "nobody needs to sign in here, so this is answered under the machine's address or as localhost only",
-        "这里无需登录，所以只在本机地址或 localhost 下应答",
+        "nobody needs to sign in here, so the console answers only under an address, as localhost, or under a name that `hosts` lists",
+        "这里无需登录，因此控制台只在 IP 地址、localhost 或 `hosts` 列出的名称下应答",
     ),
     (
         "nobody can tell whether your session still goes on, for what the consoles share cannot be reached: you can look, and not act",
         "无从得知你的会话是否还有效，因为各控制台共享的状态无法访问：可以查看，不能操作",
     ),
     ("nobody is signed in here", "没有人登录"),
+    (
+        "nobody needs to sign in here, and the header `{}` shows that a reverse proxy passed this on: name who may come in ([[user]], [[token]]) before you put a proxy in front of the console",
+        "这里无需登录，而请求头 `{}` 表明请求经过反向代理：在控制台前放置代理之前，请先配置可以登录的用户或令牌（[[user]]、[[token]]）",
+    ),
+    (
+        "what let you in has ended while the request waited: the token, the session or the rights are others by now",
+        "请求等待期间，登录凭据已失效：令牌、会话或权限已更改",
+    ),
     ("the session has ended", "会话已结束"),
     ("the name or the password is wrong", "用户名或密码不正确"),
     (
