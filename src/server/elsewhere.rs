@@ -49,6 +49,32 @@ impl Suspect {
     }
 }
 
+/// Whether a browser says that a page of another site has it ask for this, other than by leading somebody to a page. Programs say
+/// nothing of that kind. What another site cannot read it can still cause: load, and open streams.
+pub fn is_fetched_from_there(request: &Request) -> bool {
+    let says = |name: &str| {
+        let value = request.headers().get(name);
+        value.map(|value| value.as_bytes())
+    };
+    let is_from_there = matches!(says("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
+    // Other methods are the CSRF layer's, which also knows browsers that tell less.
+    let is_read = *request.method() == Method::GET || *request.method() == Method::HEAD;
+    if !is_from_there || !is_read {
+        return false;
+    }
+    let leads_to_a_page = says("sec-fetch-mode") == Some(b"navigate")
+        && says("sec-fetch-dest") == Some(b"document")
+        && !is_data(request.uri().path());
+    !leads_to_a_page
+}
+
+/// Whether programs read it, and not people.
+fn is_data(path: &str) -> bool {
+    ["/api/v1/", "/_fn/", "/metrics"]
+        .iter()
+        .any(|data| path.starts_with(data))
+}
+
 /// Whether an answer refuses what came from another site.
 pub fn is_from_there(answer: &Response) -> bool {
     answer.extensions().get::<ProtectionError>().is_some()

@@ -201,9 +201,13 @@ pub async fn serve(
             state.access.see_where_from(&mut request);
             let is_https = state.access.is_https(request.headers());
             let suspect = Suspect::of(&request).map(|suspect| (suspect, state.clone()));
-            let answering = answered.clone().call(request);
+            let is_fetched = elsewhere::is_fetched_from_there(&request);
+            let answering = (!is_fetched).then(|| answered.clone().call(request));
             async move {
-                let mut answer = answering.await?;
+                let mut answer = match answering {
+                    Some(answering) => answering.await?,
+                    None => elsewhere::refusal(),
+                };
                 if let Some((suspect, state)) = suspect
                     && elsewhere::is_from_there(&answer)
                 {

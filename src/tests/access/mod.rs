@@ -2,6 +2,7 @@
 
 mod bad_credentials;
 mod counted;
+mod cross_site;
 mod matrix;
 mod names;
 mod proxies;
