@@ -72,8 +72,42 @@ pub struct GrantConfig {
     pub claim: String,
     /// What it has to be, or to have among others.
     pub value: String,
+    /// (Of `email`) An address counts also where the provider does not say that it checked it.
+    pub unverified: bool,
     /// What they may do.
     pub rights: Rights,
+}
+
+impl GrantConfig {
+    /// The claim with somebody's address, which at many providers they type in themselves.
+    pub const EMAIL: &str = "email";
+
+    /// Why somebody may be let in for this whom nobody meant, if that is so.
+    fn warning(&self) -> Option<String> {
+        let claim = self.claim.as_str();
+        if self.unverified {
+            return Some(format!(
+                "[[sign_in.oidc.grant]] with `unverified = true` for {:?}: at a provider where people type in their address, whoever \
+                 types in this one gets the role; leave `unverified` out if the provider sends `email_verified`",
+                self.value
+            ));
+        }
+        let is_chosen = ["preferred_username", "name", "nickname"].contains(&claim);
+        is_chosen.then(|| {
+            format!(
+                "[[sign_in.oidc.grant]] claim = \"{claim}\", value = {:?}: at many providers people change this claim themselves, so \
+                 somebody else may get the role; grant to a group, a role or a `sub`",
+                self.value
+            )
+        })
+    }
+}
+
+impl OidcConfig {
+    /// What of it is odd but usable.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.grants.iter().filter_map(GrantConfig::warning)
+    }
 }
 
 impl ClientSecret {
@@ -136,6 +170,7 @@ pub(super) struct OidcTable {
 struct GrantTable {
     claim: Option<Spanned<String>>,
     value: Spanned<String>,
+    unverified: Option<Spanned<bool>>,
     role: Role,
     groups: Option<Spanned<Vec<Spanned<String>>>>,
     keys: Option<Spanned<Vec<Spanned<String>>>>,
@@ -270,9 +305,20 @@ impl Around<'_> {
             let why = "this grants to nobody: write what the claim has to have";
             return Err(self.source.error(&table.value, why));
         }
+        let claim = claim.unwrap_or_else(|| Ok(USUAL_CLAIM.to_owned()))?;
+        if let Some(unverified) = &table.unverified
+            && claim != GrantConfig::EMAIL
+        {
+            let why = "`unverified` is about addresses: it goes with claim = \"email\" only";
+            return Err(self.source.error(unverified, why));
+        }
         Ok(GrantConfig {
-            claim: claim.unwrap_or_else(|| Ok(USUAL_CLAIM.to_owned()))?,
+            claim,
             value: table.value.get_ref().clone(),
+            unverified: table
+                .unverified
+                .as_ref()
+                .is_some_and(|text| *text.get_ref()),
             rights: self.rights(table.role, table.groups.as_ref(), table.keys.as_ref())?,
         })
     }

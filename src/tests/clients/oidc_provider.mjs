@@ -11,6 +11,8 @@ import { Provider } from 'oidc-provider';
 
 const options = JSON.parse(process.argv[2]);
 const groups = { alice: ['sre', 'staff'], otto: ['oncall'], nobody: [], root: ['sre'] };
+// Whose address is whose, and what the provider says of having checked it.
+const emails = { boss: ['boss@example.org', true], texan: ['texan@example.org', 'true'], stranger: ['boss@example.org', false], mute: ['boss@example.org'] };
 
 const key = () => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256' });
 const open = ({ kty, n, e, kid, use, alg }) => ({ kty, n, e, kid, use, alg });
@@ -33,13 +35,13 @@ const provider = new Provider(`${identity ? 'https' : 'http'}://127.0.0.1:${port
     ],
     jwks: { keys: [signing] },
     cookies: { keys: ['only for tests'] },
-    claims: { openid: ['sub'], profile: ['preferred_username'], groups: ['groups', 'realm_access'] },
-    scopes: ['openid', 'profile', 'groups'],
+    claims: { openid: ['sub'], profile: ['preferred_username'], groups: ['groups', 'realm_access'], email: ['email', 'email_verified'] },
+    scopes: ['openid', 'profile', 'groups', 'email'],
     conformIdTokenClaims: options.thin ?? false,
     pkce: { required: () => true },
     findAccount: (_, sub) => ({
         accountId: sub,
-        claims: () => ({ sub, preferred_username: sub, groups: groups[sub], realm_access: { roles: groups[sub] } }),
+        claims: () => ({ sub, preferred_username: sub, groups: groups[sub], realm_access: { roles: groups[sub] }, email: emails[sub]?.[0], email_verified: emails[sub]?.[1] }),
     }),
 });
 

@@ -14,6 +14,9 @@ use crate::server::config::oidc::{GrantConfig, OidcConfig};
 /// The longest `sub` that the specification allows, in bytes.
 const LONGEST_ID: usize = 255;
 
+/// Whether the provider checked whose address `email` is.
+const EMAIL_VERIFIED: &str = "email_verified";
+
 /// What a provider says of somebody, proven to be its word.
 pub type Claims = Map<String, Value>;
 
@@ -48,10 +51,15 @@ impl Subject {
 impl OidcConfig {
     /// The claims that have to be known before somebody is judged.
     pub fn wanted(&self) -> Vec<&str> {
-        self.grants
+        let claims = self.grants.iter().map(|grant| grant.claim.as_str());
+        let needs_check =
+            |grant: &GrantConfig| grant.claim == GrantConfig::EMAIL && !grant.unverified;
+        let is_checked = self
+            .grants
             .iter()
-            .map(|grant| grant.claim.as_str())
-            .collect()
+            .any(needs_check)
+            .then_some(EMAIL_VERIFIED);
+        claims.chain(is_checked).collect()
     }
 
     /// Who these claims are about.
@@ -61,7 +69,7 @@ impl OidcConfig {
         let id = id.ok_or_else(|| Refusal::NotProven("`sub` is no plain text".to_owned()))?;
         let named = self.names.iter().find_map(|claim| {
             // Whoever may claim any address is not believed.
-            if claim == "email" && claims.get("email_verified") == Some(&Value::Bool(false)) {
+            if claim == GrantConfig::EMAIL && !is_email_verified(claims) {
                 return None;
             }
             let name = found(claims, claim)?.as_str()?;
@@ -75,8 +83,14 @@ impl OidcConfig {
 
     /// The first grant that fits.
     pub fn grant(&self, claims: &Claims) -> Option<&GrantConfig> {
+        let is_believed = |grant: &GrantConfig| {
+            grant.claim != GrantConfig::EMAIL || grant.unverified || is_email_verified(claims)
+        };
         let mut grants = self.grants.iter();
-        grants.find(|grant| found(claims, &grant.claim).is_some_and(|told| has(told, &grant.value)))
+        grants.find(|grant| {
+            let fits = found(claims, &grant.claim).is_some_and(|told| has(told, &grant.value));
+            fits && is_believed(grant)
+        })
     }
 
     /// What a session remembers of the grant that let somebody in: while there is none like it any more, they are out.
@@ -101,6 +115,35 @@ impl OidcConfig {
             via: Via::Browser,
             rights: grant.rights.clone(),
         }))
+    }
+}
+
+/// Whether the provider says that it checked whose address `email` is. Some write it as a text.
+fn is_email_verified(claims: &Claims) -> bool {
+    match claims.get(EMAIL_VERIFIED) {
+        Some(Value::Bool(is_verified)) => *is_verified,
+        Some(Value::String(text)) => text == "true",
+        Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => false,
+    }
+}
+
+/// Adds what the provider said elsewhere (at the UserInfo endpoint) to what stands in the ID token, which counts more.
+///
+/// Whether an address was checked is only taken from where that address stands: of another one it says nothing.
+pub fn merge(claims: &mut Claims, mut more: Claims) {
+    let (one, other) = (claims.get(GrantConfig::EMAIL), more.get(GrantConfig::EMAIL));
+    match (one, other) {
+        (None, Some(_)) => {
+            claims.remove(EMAIL_VERIFIED);
+        }
+        (Some(one), Some(other)) if one == other => {}
+        (Some(_), _) => {
+            more.remove(EMAIL_VERIFIED);
+        }
+        (None, None) => {}
+    }
+    for (name, value) in more {
+        claims.entry(name).or_insert(value);
     }
 }
 

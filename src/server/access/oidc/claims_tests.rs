@@ -11,6 +11,7 @@ fn config(grants: &[(&str, &str, Role)]) -> OidcConfig {
     let grants = grants.iter().map(|(claim, value, role)| GrantConfig {
         claim: (*claim).to_owned(),
         value: (*value).to_owned(),
+        unverified: false,
         rights: Rights::everywhere(*role),
     });
     OidcConfig {
@@ -82,7 +83,11 @@ fn somebody_is_called_what_the_provider_plainly_says() {
             json!({ "sub": "1", "preferred_username": "alice", "email": "a@b" }),
             "alice",
         ),
-        (json!({ "sub": "1", "email": "a@b" }), "a@b"),
+        (json!({ "sub": "1", "email": "a@b" }), "1"),
+        (
+            json!({ "sub": "1", "email": "a@b", "email_verified": true }),
+            "a@b",
+        ),
         (
             json!({ "sub": "1", "email": "a@b", "email_verified": false }),
             "1",
@@ -143,4 +148,77 @@ fn a_session_is_worth_what_its_grant_grants_by_now() {
     // A user of the configuration who is called like a session of somebody else has another stamp, and this is no session's name.
     assert!(before.signed_in("alice", stamp).is_none());
     assert_eq!(Subject::of_person(&alice.person()), Some(alice));
+}
+
+#[test]
+fn an_address_counts_where_the_provider_says_that_it_checked_it() {
+    let strict = config(&[("email", "boss@example.org", Role::Admin)]);
+    let mut lenient = strict.clone();
+    lenient.grants[0].unverified = true;
+    for (verified, is_let_in) in [
+        (json!(true), true),
+        (json!("true"), true),
+        (json!(false), false),
+        (json!("false"), false),
+        (json!("TRUE"), false),
+        (json!(1), false),
+        (json!(null), false),
+    ] {
+        let told = claims(json!({ "email": "boss@example.org", "email_verified": verified }));
+        assert_eq!(strict.grant(&told).is_some(), is_let_in, "{verified}");
+        assert!(lenient.grant(&told).is_some(), "{verified}");
+    }
+    let unsaid = claims(json!({ "email": "boss@example.org" }));
+    assert!(strict.grant(&unsaid).is_none() && lenient.grant(&unsaid).is_some());
+    assert_eq!(strict.wanted(), ["email", "email_verified"]);
+    assert_eq!(lenient.wanted(), ["email"]);
+}
+
+#[test]
+fn whether_an_address_was_checked_comes_from_where_the_address_stands() {
+    for (token, info, email, verified) in [
+        // The ID token's address was not checked; that of the UserInfo endpoint is another one.
+        (
+            json!({ "email": "boss@b" }),
+            json!({ "email": "me@b", "email_verified": true }),
+            "boss@b",
+            None,
+        ),
+        (
+            json!({ "email": "boss@b" }),
+            json!({ "email_verified": true }),
+            "boss@b",
+            None,
+        ),
+        (
+            json!({ "email": "me@b" }),
+            json!({ "email": "me@b", "email_verified": true }),
+            "me@b",
+            Some(true),
+        ),
+        (
+            json!({ "email_verified": true }),
+            json!({ "email": "boss@b" }),
+            "boss@b",
+            None,
+        ),
+        (
+            json!({ "email_verified": true }),
+            json!({ "email": "boss@b", "email_verified": false }),
+            "boss@b",
+            Some(false),
+        ),
+        (
+            json!({ "email": "me@b", "email_verified": false }),
+            json!({ "email": "me@b", "email_verified": true }),
+            "me@b",
+            Some(false),
+        ),
+    ] {
+        let mut merged = claims(token.clone());
+        merge(&mut merged, claims(info.clone()));
+        assert_eq!(merged["email"], email, "{token} {info}");
+        let told = merged.get("email_verified").and_then(Value::as_bool);
+        assert_eq!(told, verified, "{token} {info}");
+    }
 }

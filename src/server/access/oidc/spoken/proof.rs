@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use super::{Client, Provider};
 use crate::domain::Timestamp;
+use crate::server::access::oidc::claims::merge;
 use crate::server::access::oidc::{Claims, Refusal};
 use crate::server::https::in_words;
 
@@ -137,9 +138,7 @@ impl Provider {
             .await
             .map_err(|why| Refusal::Away(in_words(&why)))?;
         if let Ok(Value::Object(more)) = serde_json::to_value(&more) {
-            for (name, value) in more {
-                claims.entry(name).or_insert(value);
-            }
+            merge(claims, more);
         }
         Ok(())
     }
