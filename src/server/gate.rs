@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::api::extract::whole;
 use super::api::limits::Client;
-use super::api::{ApiError, sign_in};
+use super::api::{ApiError, provider, sign_in};
 use super::assets;
 use super::state::AppState;
 use crate::domain::Fault;
@@ -48,6 +48,9 @@ async fn page(state: &AppState, request: Request, next: Next) -> Response {
             }
             Err(Fault::SignInRequired { .. }) => {
                 let wanted = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+                if state.access.can_sign_in_silently(&parts.headers) {
+                    return Redirect::to(&provider::begin_at(wanted)).into_response();
+                }
                 return Redirect::to(&sign_in::page(wanted, &[])).into_response();
             }
             // The page itself tells it.

@@ -66,7 +66,10 @@ impl Access {
         let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
             detail: "somebody without a password signed in with one".to_owned(),
         })?;
-        let secret = self.sessions.create(name, stamp, self.clock.now()).await?;
+        let secret = self
+            .sessions
+            .create(name, stamp, self.sessions.longest(), self.clock.now())
+            .await?;
         tracing::info!(user = ?name, ?address, "signed in");
         self.audit
             .tell(&asked(ActKind::SignIn, name, address), &End::done(&[]));

@@ -7,7 +7,7 @@ pub mod limits;
 pub mod metrics;
 pub mod places;
 mod problem;
-mod provider;
+pub mod provider;
 pub mod short_way;
 pub mod sign_in;
 mod v1;

@@ -1,5 +1,6 @@
-//! `GET /sign-in/provider`, `/sign-in/back` and `/sign-out/provider`: the way to an OpenID Connect provider and back. Links, so that
-//! they work before and without any script; what changes something needs the provider's word.
+//! `GET /sign-in/provider`, `/sign-in/back` and `/sign-out/provider`: the way to an OpenID Connect provider and back.
+//!
+//! Links, so that they work before and without any script; what changes something needs the provider's word.
 
 use axum::extract::{Query, Request, State};
 use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};
@@ -7,7 +8,7 @@ use http::header;
 use serde::Deserialize;
 
 use super::sign_in::{PATH, own_path, page};
-use crate::domain::Fault;
+use crate::domain::{Fault, LockKey};
 use crate::server::access::address_in;
 use crate::server::access::oidc::{Refusal, Told};
 use crate::server::config::oidc::ProviderConfig;
@@ -20,6 +21,13 @@ pub const BACK: &str = ProviderConfig::BACK;
 /// Where they sign out there, too.
 pub const OUT: &str = "/sign-out/provider";
 
+/// The address that sends somebody to the provider who wants to go on to `next`.
+pub fn begin_at(next: &str) -> String {
+    let next = LockKey::from(own_path(next));
+    format!("{THERE}?next={}", next.encoded())
+}
+
+/// What somebody wants who is sent to the provider.
 #[derive(Deserialize)]
 pub struct Wanted {
     #[serde(default)]

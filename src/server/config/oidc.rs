@@ -35,7 +35,12 @@ pub struct OidcConfig {
     pub names: Vec<String>,
     /// Who may do what: the first that fits.
     pub grants: Vec<GrantConfig>,
+    /// So long after the sign-in the provider is asked again: what it says of somebody counts no longer than that.
+    pub max_session: Duration,
 }
+
+/// How long a session of somebody lasts at most who signed in with a provider, unless the configuration says otherwise.
+pub const DEFAULT_MAX_SESSION: Duration = Duration::from_hours(1);
 
 /// A provider, and as whom it knows the console.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,6 +166,7 @@ pub(super) struct OidcTable {
     name_claim: Option<Spanned<String>>,
     ca_file: Option<Spanned<PathBuf>>,
     timeout: Option<Spanned<String>>,
+    max_session: Option<Spanned<String>>,
     #[serde(default)]
     grant: Vec<GrantTable>,
 }
@@ -216,6 +222,7 @@ impl Around<'_> {
                 None => USUAL_NAMES.map(str::to_owned).to_vec(),
             },
             grants: grants.collect::<Result<_, _>>()?,
+            max_session: duration(self.source, table.max_session.as_ref(), DEFAULT_MAX_SESSION)?,
         })
     }
 

@@ -2,6 +2,8 @@
 
 mod config;
 mod consoles;
+mod emails;
+mod lasting;
 mod provider;
 mod refusals;
 mod signing_in;

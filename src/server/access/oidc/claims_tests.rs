@@ -27,6 +27,7 @@ fn config(grants: &[(&str, &str, Role)]) -> OidcConfig {
         label: "Example".to_owned(),
         names: vec!["preferred_username".to_owned(), "email".to_owned()],
         grants: grants.collect(),
+        max_session: std::time::Duration::from_hours(1),
     }
 }
 

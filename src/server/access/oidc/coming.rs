@@ -57,6 +57,14 @@ impl Access {
         }
     }
 
+    /// Whether somebody whose session has ended can be sent to the provider at once, which lets them in again without a question
+    /// where they are signed in there: their browser had a session, and nobody signs in otherwise.
+    pub fn can_sign_in_silently(&self, headers: &HeaderMap) -> bool {
+        let known = self.known();
+        let had_session = cookie::read(Which::Session, headers, self.is_https(headers)).is_some();
+        had_session && known.oidc.is_some() && !known.people.has_passwords()
+    }
+
     /// Asks the provider what it is like, if there is one.
     pub async fn look_at_provider(&self) {
         let known = self.known();
@@ -145,7 +153,8 @@ impl Access {
         }
         self.end_session_of(headers).await;
         let stamp = oidc.config.stamp(grant);
-        let secret = self.sessions.create(&person, stamp, now).await?;
+        let max = oidc.config.max_session;
+        let secret = self.sessions.create(&person, stamp, max, now).await?;
         let by = format!("{} has {:?}", grant.claim, grant.value);
         tracing::info!(user = ?name, ?address, provider = oidc.label(), by, "signed in");
         let mut asked = asked(ActKind::SignIn, &name, address);

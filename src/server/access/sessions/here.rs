@@ -27,12 +27,13 @@ struct Session {
     stamp: Stamp,
     began: Timestamp,
     used: Timestamp,
+    max: Duration,
 }
 
 impl Session {
     fn is_over(&self, config: &SessionsConfig, now: Timestamp) -> bool {
         now.since(self.used) >= config.idle
-            || now.since(self.began) >= config.longest
+            || now.since(self.began) >= self.max
             || self.used.since(now) > LARGEST_STEP
     }
 }
@@ -47,7 +48,7 @@ impl Here {
     }
 
     /// Begins one, and says what the browser is to have for it: nobody else ever hears that.
-    pub fn create(&self, user: &str, stamp: Stamp, now: Timestamp) -> String {
+    pub fn create(&self, user: &str, stamp: Stamp, max: Duration, now: Timestamp) -> String {
         let secret = mint();
         let mut open = self.open();
         open.retain(|_, session| !session.is_over(&self.config, now));
@@ -62,6 +63,7 @@ impl Here {
             stamp,
             began: now,
             used: now,
+            max,
         };
         open.insert(SecretDigest::of(&secret), session);
         secret
@@ -131,7 +133,7 @@ mod tests {
     }
 
     fn create(sessions: &Here, user: &str, now: Timestamp) -> String {
-        sessions.create(user, Stamp(7), now)
+        sessions.create(user, Stamp(7), sessions.config.longest, now)
     }
 
     fn load(sessions: &Here, secret: &str, now: Timestamp) -> Option<Loaded> {

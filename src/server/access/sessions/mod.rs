@@ -110,11 +110,19 @@ impl Sessions {
         self.longest
     }
 
-    /// Begins one, and says what the browser is to have for it: nobody else ever hears that.
-    pub async fn create(&self, user: &str, stamp: Stamp, now: Timestamp) -> Result<String, Fault> {
+    /// Begins one that ends after `max`, or earlier as all do, and says what the browser is to have for it: nobody else ever
+    /// hears that.
+    pub async fn create(
+        &self,
+        user: &str,
+        stamp: Stamp,
+        max: Duration,
+        now: Timestamp,
+    ) -> Result<String, Fault> {
+        let max = max.min(self.longest);
         match &self.kept {
-            Kept::Here(here) => Ok(here.create(user, stamp, now)),
-            Kept::There(there) => there.create(user, stamp).await,
+            Kept::Here(here) => Ok(here.create(user, stamp, max, now)),
+            Kept::There(there) => there.create(user, stamp, max).await,
         }
     }
 

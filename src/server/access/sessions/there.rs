@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Loaded, SessionKey, Stamp};
 use crate::domain::Fault;
@@ -40,9 +40,9 @@ impl There {
         }
     }
 
-    pub async fn create(&self, user: &str, stamp: Stamp) -> Result<String, Fault> {
+    pub async fn create(&self, user: &str, stamp: Stamp, max: Duration) -> Result<String, Fault> {
         self.tell_what_ended().await?;
-        let (secret, spans) = (mint(), (self.config.idle, self.config.longest));
+        let (secret, spans) = (mint(), (self.config.idle, max));
         let (digest, stamp) = (SecretDigest::of(&secret), stamp.to_string());
         self.shared
             .begin_session(&digest.digits(), user, &stamp, spans)
