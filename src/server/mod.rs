@@ -47,6 +47,7 @@ use leptos::prelude::{ArcStoredValue, provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes as _, ResponseOptions, generate_route_list};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::{Service as _, ServiceBuilder};
@@ -55,11 +56,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::csrf::CsrfLayer;
 
-use crate::domain::Language;
+use crate::domain::{Language, LockId};
 use crate::otel;
 use crate::ui::later::LOADER;
 use crate::ui::{App, paths, shell};
-use access::Access;
+use access::{Access, Actor};
 use api::limits::Limits;
 use audit::Audit;
 use clock::Clock;
@@ -183,6 +184,11 @@ pub async fn serve(
         over.run_until_cancelled(looking.access.look_at_provider())
             .await;
     });
+    let (revoking, over) = (state.clone(), stop.clone());
+    tasks.spawn(async move {
+        over.run_until_cancelled(stop_renewing_for_revoked(revoking))
+            .await;
+    });
     if let Some(later) = later {
         let following = running.follow(state.clone(), later);
         tasks.spawn(stop.clone().run_until_cancelled_owned(following));
@@ -260,6 +266,20 @@ pub async fn serve(
 
 /// Whether there is a page of the kit: while the console is worked on, not where it is shipped.
 const HAS_KIT: bool = cfg!(debug_assertions);
+
+/// How often it is checked whether those still may have locks renewed for whom that is done.
+const REVOCATION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Ends the auto-renewal of locks whose owner's token or rights were revoked.
+async fn stop_renewing_for_revoked(state: AppState) {
+    let mut tick = interval(REVOCATION_INTERVAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let is_out = |actor: &Actor, id: &LockId| !state.access.still_renews_for(actor, id);
+        state.operations.stop_renewing_for(is_out);
+    }
+}
 
 /// The pages. Listed once: while it does so, leptos holds back the data of every page in this process.
 static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {

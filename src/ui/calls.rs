@@ -162,7 +162,8 @@ pub async fn acquire(
         auto_renew,
     };
     let id = LockId { group, key };
-    state.operations.acquire_mine(&actor, id, &request).await
+    let acquiring = state.operations.acquire_mine(&actor, id, &request);
+    state.access.while_admitted(&actor, acquiring).await
 }
 
 /// The locks acquired from this console: a list of [`Mine`].

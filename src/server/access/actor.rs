@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use super::RequestId;
+use super::forwarded::Origin;
 use super::oidc::claims::Subject;
+use super::request_id::RequestId;
 use super::secret::SecretDigest;
 use super::sessions::SessionKey;
 use crate::domain::role::Role;
@@ -17,6 +18,7 @@ pub struct Actor {
     who: Arc<Who>,
     session: Option<SessionKey>,
     address: Option<IpAddr>,
+    peer: Option<IpAddr>,
     request: Option<RequestId>,
     is_confirmed: bool,
     secret: Option<SecretDigest>,
@@ -31,6 +33,8 @@ pub struct Who {
     pub subject: Option<String>,
     /// How they came.
     pub via: Via,
+    /// (Of a token) what it is checked against: another token of that name is not this one.
+    pub credential: Option<SecretDigest>,
     /// What they may do.
     pub rights: Rights,
 }
@@ -73,6 +77,7 @@ impl Actor {
             who,
             session: None,
             address: None,
+            peer: None,
             request: None,
             is_confirmed: true,
             secret: None,
@@ -85,6 +90,7 @@ impl Actor {
             Arc::new(Who {
                 name: "local operator".to_owned(),
                 subject: None,
+                credential: None,
                 via: Via::Local,
                 rights: Rights::everywhere(Role::Admin),
             })
@@ -97,6 +103,7 @@ impl Actor {
         Self::new(Arc::new(Who {
             name,
             subject: None,
+            credential: None,
             via: Via::CommandLine,
             rights: Rights::everywhere(Role::Admin),
         }))
@@ -119,9 +126,13 @@ impl Actor {
         }
     }
 
-    /// The same, calling from this address.
-    pub fn calling_from(self, address: Option<IpAddr>) -> Self {
-        Self { address, ..self }
+    /// The same, with a request that comes from there.
+    pub fn calling_from(self, origin: Origin) -> Self {
+        Self {
+            address: origin.caller,
+            peer: origin.peer,
+            ..self
+        }
     }
 
     /// The same, in the request of this name.
@@ -130,6 +141,11 @@ impl Actor {
             request: Some(request),
             ..self
         }
+    }
+
+    /// Who they are.
+    pub(super) fn who(&self) -> &Arc<Who> {
+        &self.who
     }
 
     /// What they are called.
@@ -184,6 +200,16 @@ impl Actor {
         self.address
     }
 
+    /// Whose connection it is: theirs, or a proxy's.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer
+    }
+
+    /// What a token is checked against, if they came with one.
+    pub fn credential(&self) -> Option<&SecretDigest> {
+        self.who.credential.as_ref()
+    }
+
     /// What this request of theirs is called.
     pub fn request(&self) -> Option<&RequestId> {
         self.request.as_ref()
@@ -196,7 +222,7 @@ impl Actor {
 
     /// Whether they may do that there, or the refusal.
     pub fn may(&self, verb: Verb, place: Place<'_>) -> Result<(), Fault> {
-        if !self.is_confirmed && !matches!(verb, Verb::See | Verb::ReadAudit) {
+        if !self.is_confirmed && !matches!(verb, Verb::See | Verb::ReadRaw | Verb::ReadAudit) {
             return Err(Fault::StateUnavailable {
                 detail: "nobody can tell whether your session still goes on, for what the consoles share cannot be reached: \
                          you can look, and not act"

@@ -13,6 +13,7 @@ mod people;
 mod request_id;
 mod secret;
 mod sessions;
+mod staying;
 mod throttle;
 pub mod tokens;
 
@@ -22,6 +23,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
+
+use tokio::sync::watch;
 
 pub use actor::{Actor, Via, Who};
 pub use forwarded::Origin;
@@ -50,6 +53,8 @@ pub struct Access {
     clock: Clock,
     audit: Audit,
     known: RwLock<Arc<Known>>,
+    /// Rises whenever another configuration holds.
+    edition: watch::Sender<u64>,
     /// Of those who need not, also others than this machine's own are let in.
     to_anyone: bool,
     https: Option<bool>,
@@ -117,6 +122,7 @@ impl Access {
             clock,
             audit,
             known: RwLock::new(Arc::new(Known::of(config, listen, None))),
+            edition: watch::Sender::new(0),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
             listen,
@@ -138,6 +144,7 @@ impl Access {
     pub fn replace(&self, config: &AccessConfig) {
         let known = Arc::new(Known::of(config, self.listen, Some(&self.known())));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        self.edition.send_modify(|edition| *edition += 1);
     }
 
     /// The configuration was read again, and what it says does not hold for this reason; or it does.
@@ -187,7 +194,6 @@ impl Access {
     ///
     /// What a program brings counts first: it is never the browser's doing, so whoever sends a token means it.
     pub async fn admit(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Fault> {
-        let address = origin.caller;
         let known = self.known();
         if known.is_open {
             self.check_open(headers, &known.hosts)?;
@@ -204,11 +210,11 @@ impl Access {
             self.comers.came(Way::Token, &admitted);
             let (who, token) = admitted?;
             let secret = SecretDigest::of(&format!("seal {token}"));
-            return Ok(Actor::new(who).having(secret).calling_from(address));
+            return Ok(Actor::new(who).having(secret).calling_from(origin));
         }
         if let Some(who) = known.people.vouched_for(headers, origin.peer) {
             self.comers.came(Way::Proxy, &who);
-            return Ok(Actor::new(who?).calling_from(address));
+            return Ok(Actor::new(who?).calling_from(origin));
         }
         let Some(secret) = cookie::read(Which::Session, headers, self.is_https(headers)) else {
             return Err(Fault::SignInRequired {
@@ -261,26 +267,6 @@ impl Access {
                 })
             }
         }
-    }
-
-    /// Whether somebody who came in may stay as they are: their session goes on, their token has not expired, and their rights
-    /// are what they were.
-    pub async fn still_admits(&self, actor: &Actor) -> bool {
-        let (known, now) = (self.known(), self.clock.now());
-        if let Some(session) = actor.session()
-            && !self.sessions.goes_on(session, now).await
-        {
-            return false;
-        }
-        let who = match actor.via() {
-            Via::Browser => actor
-                .session()
-                .and_then(|session| known.signed_in(&actor.person(), session)),
-            Via::Token { id } => known.tokens.named(id, now),
-            Via::Proxy => known.people.named(actor.name()),
-            Via::CommandLine | Via::Local => return true,
-        };
-        who.is_some_and(|who| who.rights == *actor.rights())
     }
 
     /// Who came, and what came of it, for Prometheus.

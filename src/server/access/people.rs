@@ -31,6 +31,7 @@ fn person(user: &UserConfig) -> Person {
         Arc::new(Who {
             name: user.name.clone(),
             subject: None,
+            credential: None,
             via,
             rights: user.rights.clone(),
         })
@@ -96,8 +97,7 @@ impl People {
         address: Option<IpAddr>,
     ) -> Option<Result<Arc<Who>, Fault>> {
         let proxy = self.proxy.as_ref()?;
-        let calls = |address: IpAddr| proxy.from.iter().any(|network| network.contains(&address));
-        if !address.is_some_and(calls) {
+        if !proxy.speaks_from(address) {
             return None;
         }
         let mut named = headers.get_all(&proxy.header).iter();
@@ -123,6 +123,12 @@ impl People {
         named.or_else(|| Some(Err(refused("the proxy does not say plainly who this is"))))
     }
 
+    /// Whom the proxy means by a name, if it is still the one whose connection comes from there.
+    pub fn still_named(&self, name: &str, peer: Option<IpAddr>) -> Option<Arc<Who>> {
+        let speaks = self.proxy.as_ref()?.speaks_from(peer);
+        speaks.then(|| self.named(name)).flatten()
+    }
+
     /// Whom the proxy means by a name.
     pub fn named(&self, name: &str) -> Option<Arc<Who>> {
         let others = self.proxy.as_ref()?.others;
@@ -131,6 +137,7 @@ impl People {
             (None, Some(role)) => Some(Arc::new(Who {
                 name: name.to_owned(),
                 subject: None,
+                credential: None,
                 via: Via::Proxy,
                 rights: Rights::everywhere(role),
             })),

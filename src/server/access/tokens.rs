@@ -31,16 +31,18 @@ impl Tokens {
     /// Those of the configuration.
     pub fn of(tokens: &[TokenConfig]) -> Self {
         let known = |token: &TokenConfig| {
+            let digest = SecretDigest::from_bytes(token.digest);
             let who = Who {
                 name: token.id.clone(),
                 subject: None,
+                credential: Some(digest),
                 via: Via::Token {
                     id: token.id.clone(),
                 },
                 rights: token.rights.clone(),
             };
             let known = Known {
-                digest: SecretDigest::from_bytes(token.digest),
+                digest,
                 who: Arc::new(who),
                 expires: token.expires,
             };

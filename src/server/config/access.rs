@@ -64,6 +64,14 @@ pub struct ProxyConfig {
     pub others: Option<Role>,
 }
 
+impl ProxyConfig {
+    /// Whether a connection from there is the proxy's.
+    pub fn speaks_from(&self, peer: Option<IpAddr>) -> bool {
+        let is_from = |peer: IpAddr| self.from.iter().any(|network| network.contains(&peer));
+        peer.is_some_and(is_from)
+    }
+}
+
 /// Somebody who may come in.
 #[derive(Clone, Debug)]
 pub struct UserConfig {

@@ -40,6 +40,11 @@ pub enum Loss {
     /// Somebody released it by force, through this program.
     #[error("it was released by force")]
     Forced,
+    /// Whoever had it renewed may not do so any more.
+    #[error(
+        "it is renewed no more, and ends with its lease: who had it renewed may not extend it any more"
+    )]
+    Revoked,
 }
 
 fn named(owner: Option<&Owner>) -> String {

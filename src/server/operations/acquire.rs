@@ -86,7 +86,7 @@ impl Operations {
         let wanted = self.checked(&asked, checked)?;
         asked.fingerprint = Some(wanted.want.token.fingerprint());
         let open = self.begin(asked, id).await?;
-        let end = self.acquire_on(id, request, wanted).await;
+        let end = self.acquire_on(actor, id, request, wanted).await;
         open.end(&match &end {
             Ok(acquired) => End::done(&acquired.nodes).shown_as(acquired.fingerprint.clone()),
             Err(fault) => End::fault(fault),
@@ -155,6 +155,7 @@ impl Operations {
 
     async fn acquire_on(
         &self,
+        actor: &Actor,
         id: &LockId,
         request: &AcquireRequest,
         wanted: Wanted,
@@ -181,7 +182,7 @@ impl Operations {
         let expires_at = self.index().now().plus(validity);
         let fingerprint = want.token.fingerprint();
         tracing::debug!(act = "acquire", lock.group = id.group, lock.key = ?id.key, owner = %fingerprint, "acquired");
-        let won = Won::new(id, request, &want, validity, &nodes);
+        let won = Won::new(id, request, &want, validity, &nodes, actor);
         self.keep(&group, &won, place);
         self.index().look_soon(id);
         Ok(Acquired {

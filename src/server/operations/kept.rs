@@ -11,7 +11,7 @@ use super::{AcquireRequest, Acquired, Operations};
 use crate::domain::{Change, Fault, Fingerprint, LockId, NodeAct, Verb};
 use crate::server::access::Actor;
 use crate::server::index::Index;
-use crate::server::locking::keep::{Ended, Hold, Kept, Pause, keep};
+use crate::server::locking::keep::{Ended, Hold, Kept, Loss, Pause, keep};
 use crate::server::locking::pace::Limits;
 use crate::server::locking::{Layout, Token, Want};
 use crate::server::nodes::Group;
@@ -32,6 +32,8 @@ type Name = (LockId, Fingerprint);
 struct Entered {
     kept: Arc<Kept>,
     times: u32,
+    /// Who had it renewed.
+    by: Actor,
 }
 
 /// Room for one more lock to keep.
@@ -44,6 +46,7 @@ pub(super) struct Won<'a> {
     want: &'a Want,
     validity: Duration,
     nodes: &'a [NodeAct],
+    by: &'a Actor,
 }
 
 impl Default for KeptLocks {
@@ -122,6 +125,7 @@ impl KeptLocks {
             && found.kept.is_going_on()
         {
             found.times += u32::from(won.request.format.counts_entries());
+            found.by = won.by.clone();
             let (ttl, nodes) = (won.want.ttl, won.nodes.to_vec());
             let owner = won.want.token.fingerprint();
             found.kept.extended(ttl, won.validity, nodes, owner);
@@ -132,9 +136,21 @@ impl KeptLocks {
         let entered = Entered {
             kept: Arc::clone(&kept),
             times: 1,
+            by: won.by.clone(),
         };
         locks.insert(name.clone(), entered);
         Some((kept, place))
+    }
+
+    /// Renews no lock any more for those who may not have it renewed: each ends with its lease, and is told to be lost.
+    fn stop_for(&self, is_out: impl Fn(&Actor, &LockId) -> bool) {
+        let locks = self.locks();
+        let of_others = locks
+            .iter()
+            .filter(|((id, _), found)| is_out(&found.by, id));
+        for (_, found) in of_others {
+            found.kept.lose(Loss::Revoked);
+        }
     }
 
     /// Forgets a lock, unless another hold of it has taken its place.
@@ -159,8 +175,10 @@ impl<'a> Won<'a> {
         want: &'a Want,
         validity: Duration,
         nodes: &'a [NodeAct],
+        by: &'a Actor,
     ) -> Self {
         Self {
+            by,
             id,
             request,
             want,
@@ -189,6 +207,11 @@ impl<'a> Won<'a> {
 }
 
 impl Operations {
+    /// Renews no lock any more for somebody whom this says to be out: their token was revoked, or their rights.
+    pub fn stop_renewing_for(&self, is_out: impl Fn(&Actor, &LockId) -> bool) {
+        self.kept.stop_for(is_out);
+    }
+
     /// Room to keep the lock, where that is asked for and needed: before it is acquired, so that none is acquired in vain.
     pub(super) fn place_to_keep(
         &self,

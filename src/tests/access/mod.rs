@@ -7,6 +7,7 @@ mod matrix;
 mod names;
 mod proxies;
 mod rebinding;
+mod revoked;
 mod scopes;
 mod sessions;
 mod sign_in;

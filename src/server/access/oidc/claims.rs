@@ -112,6 +112,7 @@ impl OidcConfig {
         Some(Arc::new(Who {
             subject: Some(format!("{} {}", self.provider.issuer, subject.id)),
             name: subject.name,
+            credential: None,
             via: Via::Browser,
             rights: grant.rights.clone(),
         }))

@@ -185,10 +185,16 @@ pub async fn acquire(
         auto_renew: body.auto_renew,
     };
     let _while_it_waits = state.limits.wait(client, request.wait_ms)?;
-    let given = state
-        .repeats
-        .acquire(&state.operations, actor, key.as_ref(), id, request)
-        .await?;
+    let waits = request.wait_ms > 0;
+    let acquiring =
+        state
+            .repeats
+            .acquire(&state.operations, actor.clone(), key.as_ref(), id, request);
+    let given = if waits {
+        state.access.while_admitted(&actor, acquiring).await?
+    } else {
+        acquiring.await?
+    };
     let replayed = given
         .is_repeated
         .then_some([("idempotency-replayed", "true")]);

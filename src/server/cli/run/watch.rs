@@ -128,7 +128,9 @@ fn on_loss(loss: &Loss, job: &Job, lock: &Lock, kill_after: Duration) -> Instant
     let at = match loss {
         Loss::Gone | Loss::Taken(_) | Loss::WrongType(_) | Loss::Forced => now + kill_after,
         // Nobody else can have it before its validity is over, and nobody shall meet the command then.
-        Loss::Unrenewed | Loss::RanOut(_) => (now + kill_after).min(lock.kept.now().valid_until()),
+        Loss::Unrenewed | Loss::RanOut(_) | Loss::Revoked => {
+            (now + kill_after).min(lock.kept.now().valid_until())
+        }
     };
     if at > now {
         job.signal(Signal::SIGTERM);
