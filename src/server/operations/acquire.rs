@@ -94,6 +94,26 @@ impl Operations {
         end
     }
 
+    /// Whether somebody may acquire the lock by their rights.
+    pub(super) fn may_acquire(&self, actor: &Actor, id: &LockId) -> Result<(), Fault> {
+        self.group_to_act_on(actor, Verb::Acquire, id).map(drop)
+    }
+
+    /// Writes down that the answer to an acquire, with its token, is given again.
+    pub(super) async fn note_replay(
+        &self,
+        actor: &Actor,
+        id: &LockId,
+        acquired: &Acquired,
+    ) -> Result<(), Fault> {
+        let mut asked = asked(ActKind::Acquire, actor, id);
+        asked.fingerprint = Some(acquired.fingerprint.clone());
+        let replayed = "nothing was acquired: the answer to an earlier request with the same Idempotency-Key was given again";
+        let open = self.begin(asked, id).await?;
+        open.end(&End::done(&[]).saying(replayed.to_owned()));
+        Ok(())
+    }
+
     fn to_be_acquired(
         &self,
         actor: &Actor,

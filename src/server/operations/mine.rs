@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::acquire::check_typed_key;
 use super::audited::asked;
 use super::{AcquireRequest, Operations, millis};
-use crate::domain::{ActKind, Fault, LockId, Mine, Released};
+use crate::domain::{ActKind, Fault, LockId, Mine, Released, Verb};
 use crate::server::access::Actor;
 use crate::server::audit::End;
 use crate::server::locking::Token;
@@ -179,6 +179,9 @@ impl Operations {
     /// Hands out the token of a lock acquired from here, once.
     pub async fn take_token(&self, actor: &Actor, id: &LockId) -> Result<String, Fault> {
         let mut asked = asked(ActKind::TakeToken, actor, id);
+        // Whoever may not release a lock has no use for its token but to give it to somebody else.
+        let group = self.group_to_act_on(actor, Verb::Release, id);
+        self.checked(&asked, group)?;
         let held = self.held.get(actor, id);
         asked.fingerprint = held.ok().map(|hold| hold.mine.fingerprint);
         let open = self.begin(asked, id).await?;

@@ -67,6 +67,16 @@ impl Repeats {
                 is_repeated: false,
             });
         };
+        // An answer that is given again has the token in it: it goes to nobody who could not acquire the lock by now. Whoever may not
+        // is refused as without a key.
+        if operations.may_acquire(&actor, &id).is_err() {
+            let acquired = operations.acquire(&actor, &id, &request).await?;
+            return Ok(Given {
+                acquired: Arc::new(acquired),
+                is_repeated: false,
+            });
+        }
+        let (asker, lock) = (actor.clone(), id.clone());
         let (scope, print) = (scope(&actor, &id, key), print(&request));
         let elsewhere = self.shared.clone().map(|shared| {
             let seal = Seal::of(key, actor.secret(), scope);
@@ -75,6 +85,7 @@ impl Repeats {
         let was_elsewhere = Arc::new(AtomicBool::new(false));
         let tells = Arc::clone(&was_elsewhere);
         let now = operations.index().now();
+        let hand_out = Arc::clone(operations);
         let operations = Arc::clone(operations);
         let acquire = async move {
             let acquired = operations.acquire(&actor, &id, &request).await?;
@@ -96,6 +107,9 @@ impl Repeats {
         };
         let mut given = self.once(scope, print, now, acquire).await?;
         given.is_repeated |= was_elsewhere.load(Ordering::Relaxed);
+        if given.is_repeated {
+            hand_out.note_replay(&asker, &lock, &given.acquired).await?;
+        }
         Ok(given)
     }
 

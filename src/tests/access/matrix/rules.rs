@@ -204,8 +204,8 @@ pub const FUNCTIONS: &[Rule] = &[
     ),
     rule(
         "take_token",
-        Verb::See,
-        Where::Console,
+        Verb::Release,
+        Where::Lock,
         |id| json!({"id": id}),
     ),
     rule(

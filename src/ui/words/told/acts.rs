@@ -207,6 +207,14 @@ pub(super) const SENTENCES: Sentences = &[
         "已保持到该组允许的上限（{}），租约已到期",
     ),
     ("it was released by force", "它被强制释放"),
+    (
+        "it is renewed no more, and ends with its lease: who had it renewed may not extend it any more",
+        "不再自动续租，将随租约结束：请求续租者已无权续租",
+    ),
+    (
+        "nothing was acquired: the answer to an earlier request with the same Idempotency-Key was given again",
+        "没有获取新锁：再次返回了先前相同 Idempotency-Key 请求的结果",
+    ),
     ("1 extension", "1 次续租"),
     ("{} extensions", "{} 次续租"),
     // Faults that the audit notes as they were told.
