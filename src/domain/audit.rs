@@ -174,6 +174,7 @@ fn says(act: &Audited, part: &str) -> bool {
             .fingerprint
             .as_ref()
             .is_some_and(|fingerprint| has(fingerprint.as_str()))
+        || may_have(&act.subject)
         || may_have(&act.label)
         || may_have(&act.reason)
         || may_have(&act.request)

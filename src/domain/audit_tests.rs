@@ -9,6 +9,7 @@ fn released() -> Audited {
         id: "5f3a-1".into(),
         act: ActKind::ForceRelease,
         who: "alice".into(),
+        subject: Some("https://login.example.org 7".into()),
         via: "browser".into(),
         address: Some("10.0.0.7".into()),
         request: None,

@@ -19,6 +19,8 @@ pub struct Audited {
     pub act: ActKind,
     /// Who did it.
     pub who: String,
+    /// (Of people who sign in with a provider) its issuer and its own name for them (`sub`): never another person's.
+    pub subject: Option<String>,
     /// How they came: `browser`, `token`, `proxy`, `command-line`, `local`.
     pub via: String,
     /// From which address.
@@ -78,6 +80,9 @@ struct AuditedShape {
     act: ActKind,
     /// Who did it.
     who: String,
+    /// (Of people who sign in with a provider) its issuer and its own name for them (`sub`): never another person's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
     /// How they came: `browser`, `token`, `proxy`, `command-line`, `local`.
     via: String,
     /// From which address.
@@ -147,6 +152,7 @@ impl From<AuditedShape> for Audited {
             id: shape.id,
             act: shape.act,
             who: shape.who,
+            subject: shape.subject,
             via: shape.via,
             address: shape.address,
             request: shape.request,
@@ -176,6 +182,7 @@ impl From<Audited> for AuditedShape {
             id: act.id,
             act: act.act,
             who: act.who,
+            subject: act.subject,
             via: act.via,
             address: act.address,
             request: act.request,

@@ -153,6 +153,11 @@ impl Actor {
         &self.who.name
     }
 
+    /// What their provider knows them by (issuer and `sub`), where they came through one.
+    pub fn subject(&self) -> Option<&str> {
+        self.who.subject.as_deref()
+    }
+
     /// Whose things are whose: the same for all ways in which a person comes, and another for a program of that name.
     pub fn identity(&self) -> (&'static str, &str) {
         if let Some(subject) = &self.who.subject {

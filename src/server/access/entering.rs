@@ -99,7 +99,9 @@ impl Access {
                 shown(&user)
             };
             tracing::info!(user = ?name, everywhere, "signed out");
+            let subject = known.oidc.as_ref().and_then(|oidc| oidc.subject_of(&user));
             let mut asked = asked(ActKind::SignOut, &name, None);
+            asked.by.subject = subject.as_deref().filter(|_| is_from_provider);
             asked.detail = everywhere.then(|| "everywhere".to_owned());
             self.audit.tell(&asked, &End::done(&[]));
         }
@@ -124,6 +126,7 @@ impl Access {
 pub(super) fn asked(act: ActKind, name: &str, address: Option<IpAddr>) -> Asked<'_> {
     let by = By {
         who: name,
+        subject: None,
         via: Via::Browser.slug(),
         address,
         request: None,

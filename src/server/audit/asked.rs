@@ -17,6 +17,9 @@ pub const LONGEST_TEXT: usize = 500;
 pub struct By<'a> {
     /// Their name.
     pub who: &'a str,
+    /// What their provider knows them by, for ever the same: they may be called what others are called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<&'a str>,
     /// How they came.
     pub via: &'a str,
     /// From where.
@@ -76,6 +79,7 @@ impl<'a> Asked<'a> {
     pub fn again(act: &'a Audited) -> Self {
         let by = By {
             who: &act.who,
+            subject: act.subject.as_deref(),
             via: &act.via,
             address: act.address.as_deref().and_then(|text| text.parse().ok()),
             request: act.request.as_deref(),

@@ -120,6 +120,7 @@ mod tests {
         let audit = Audit::new(&config, None, Clock::real());
         let by = By {
             who: "somebody",
+            subject: None,
             via: "browser",
             address: None,
             request: None,

@@ -73,8 +73,10 @@ fn written(
     let key = asked.key.filter(|key| key.as_bytes().len() <= LONGEST_KEY);
     let text = key.map(LockKey::text);
     let who = short(asked.by.who);
+    let subject = asked.by.subject.map(short);
     let by = By {
         who: &who,
+        subject: subject.as_deref(),
         ..asked.by
     };
     let (group, label, reason) = (
@@ -121,6 +123,7 @@ mod tests {
 
     const BY: By<'static> = By {
         who: "alice",
+        subject: Some("https://login.example.org 7"),
         via: "browser",
         address: None,
         request: Some("r-1"),
@@ -149,6 +152,10 @@ mod tests {
         assert_eq!(told.lock().as_ref(), Some(&lock));
         assert_eq!((told.end, told.ended_at), (ActEnd::Done, Some(at(9))));
         assert_eq!(told.reason.as_deref(), asked.reason);
+        assert_eq!(
+            (told.who.as_str(), told.subject.as_deref()),
+            (BY.who, BY.subject)
+        );
         assert_eq!(told.nodes, nodes);
         let began = read(&begin("x-1", &asked, at(5)));
         assert_eq!((began.end, began.began_at), (ActEnd::InProgress, at(5)));

@@ -17,6 +17,7 @@ pub(super) fn asked<'a>(act: ActKind, actor: &'a Actor, id: &'a LockId) -> Asked
 pub(super) fn by(actor: &Actor) -> By<'_> {
     By {
         who: actor.name(),
+        subject: actor.subject(),
         via: actor.via().slug(),
         address: actor.address(),
         request: actor.request().map(|request| &*request.0),

@@ -126,6 +126,9 @@ pub struct Ended {
 #[derive(Debug, Serialize)]
 struct By {
     name: String,
+    /// What their provider knows them by: the name may be another one's too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
     via: &'static str,
 }
 
@@ -146,6 +149,7 @@ impl Ended {
             reason: None,
             by: By {
                 name: actor.name().to_owned(),
+                subject: actor.subject().map(str::to_owned),
                 via: actor.via().slug(),
             },
             request_id: actor.request().map(ToString::to_string),

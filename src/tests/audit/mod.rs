@@ -288,6 +288,7 @@ async fn what_an_act_costs_to_be_written() {
     };
     let by = By {
         who: "alice",
+        subject: None,
         via: "browser",
         address: Some([10, 0, 0, 7].into()),
         request: Some("0d9f7a52-4c1e-4d3f-9d0a-2f3a1b5c7d9e"),

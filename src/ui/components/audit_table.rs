@@ -69,6 +69,7 @@ fn Row(act: Audited) -> impl IntoView {
         .as_deref()
         .map_or_else(|| "–".to_owned(), format::visible);
     let (who, from) = (format::visible(&act.who), from(&act));
+    let subject = act.subject.as_deref().map(format::visible);
     let (time, began_at) = (moment(act.began_at), act.began_at);
     let ago = move || format::ago(began_at, live.now.get());
     view! {
@@ -81,6 +82,15 @@ fn Row(act: Audited) -> impl IntoView {
             <td role="cell" class=CELL data-label=words::who()>
                 <span>
                     <bdi>{who}</bdi>
+                    {subject
+                        .map(|subject| {
+                            view! {
+                                <span class="block text-xs text-muted wrap-anywhere">
+                                    <bdi>{subject}</bdi>
+                                </span>
+                            }
+                                .into_any()
+                        })}
                     <span class="block text-xs text-muted">{from}</span>
                 </span>
             </td>

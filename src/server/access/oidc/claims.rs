@@ -104,6 +104,12 @@ impl OidcConfig {
         ])
     }
 
+    /// What the provider knows somebody by whose sessions are called so: its issuer, and its own name for them.
+    pub fn subject_of(&self, person: &str) -> Option<String> {
+        let subject = Subject::of_person(person)?;
+        Some(format!("{} {}", self.provider.issuer, subject.id))
+    }
+
     /// Somebody who signed in for the grant of this stamp, with what it grants by now.
     pub fn signed_in(&self, person: &str, stamp: Stamp) -> Option<Arc<Who>> {
         let mut grants = self.grants.iter();

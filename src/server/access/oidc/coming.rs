@@ -157,7 +157,9 @@ impl Access {
         let secret = self.sessions.create(&person, stamp, max, now).await?;
         let by = format!("{} has {:?}", grant.claim, grant.value);
         tracing::info!(user = ?name, ?address, provider = oidc.label(), by, "signed in");
+        let subject = oidc.subject_of(&person);
         let mut asked = asked(ActKind::SignIn, &name, address);
+        asked.by.subject = subject.as_deref();
         asked.detail = Some(format!("with {}: {by}; {person}", oidc.label()));
         self.audit.tell(&asked, &End::done(&[]));
         let (longest, is_https) = (self.sessions.longest(), self.is_https(headers));

@@ -66,6 +66,11 @@ impl Oidc {
         self.config.signed_in(person, stamp)
     }
 
+    /// What the provider knows somebody by whose sessions are called so.
+    pub fn subject_of(&self, person: &str) -> Option<String> {
+        self.config.subject_of(person)
+    }
+
     /// Where somebody signs out there as well, if that can be done.
     pub async fn sign_out_url(&self) -> Option<String> {
         self.provider.sign_out_url().await

@@ -2,7 +2,7 @@
 
 use crate::domain::{Audited, sheet_cell};
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "number",
     "began_at",
     "ended_at",
@@ -20,6 +20,7 @@ const COLUMNS: [&str; 17] = [
     "reason",
     "detail",
     "nodes",
+    "subject",
 ];
 
 /// The names of the columns.
@@ -55,6 +56,7 @@ pub fn row(act: &Audited) -> String {
         text(act.reason.as_ref()),
         text(act.detail.as_ref()),
         nodes.collect::<Vec<_>>().join(" "),
+        text(act.subject.as_ref()),
     ])
 }
 
