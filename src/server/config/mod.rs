@@ -11,6 +11,7 @@ mod log;
 mod naming;
 mod node;
 pub mod oidc;
+mod place;
 mod sign_in;
 mod state;
 pub mod telemetry;
@@ -36,6 +37,7 @@ pub use locking::LockingConfig;
 pub use log::LogFormat;
 pub use naming::{Naming, Outside, Pin, RESERVED};
 pub use node::{Files, NodeConfig};
+pub use place::path;
 pub use state::StateConfig;
 pub use telemetry::OtlpConfig;
 pub use tls::TlsConfig;
@@ -277,27 +279,16 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
 /// Where none is named, from the first that exists: `lockkeeper.toml` in the working folder, the user's and the system's
 /// configuration folder. Without any, one group `default` on this machine.
 pub fn from_file(named: Option<PathBuf>) -> Result<Config, ConfigError> {
+    let is_found = named.is_none();
     let Some(path) = path(named) else {
         return from_urls(&["redis://127.0.0.1:6379".to_owned()]);
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|why| ConfigError(format!("{}: cannot be read: {why}", path.display())))?;
-    parse(&path.display().to_string(), &text, &environment)
-}
-
-/// The file that the configuration is in: the one that is named, or the first of the usual ones that exists.
-pub fn path(named: Option<PathBuf>) -> Option<PathBuf> {
-    named.or_else(|| usual_places().into_iter().find(|path| path.is_file()))
-}
-
-fn usual_places() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from("lockkeeper.toml")];
-    let users = environment("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".config")));
-    places.extend(users.map(|folder| folder.join("lockkeeper/lockkeeper.toml")));
-    places.push(PathBuf::from("/etc/lockkeeper/lockkeeper.toml"));
-    places
+    let text = place::read(&path, is_found)?;
+    let config = parse(&path.display().to_string(), &text, &environment)?;
+    if is_found {
+        eprintln!("lockkeeper: configuration: {}", path.display());
+    }
+    Ok(config)
 }
 
 /// A variable of the environment as it is, for what the command line takes from there.

@@ -4,6 +4,7 @@ mod access;
 mod check;
 mod cron;
 mod forcing;
+mod found;
 mod hostile;
 mod kinds;
 mod listing;
