@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use lockkeeper::domain::NodeState;
+use lockkeeper::server::config::NodeConfig;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
 use crate::support::busy::Busy;
 use crate::support::console::{Person, TestConsole};
-use crate::support::redis_nodes::TestGroup;
+use crate::support::fake_servers::FakeServer;
+use crate::support::redis_nodes::{RedisNode, TestGroup, url};
 use crate::support::sentinels::Watched;
 use crate::support::{eventually, eventually_is};
 
@@ -118,4 +120,28 @@ async fn without_any_sentinel_the_last_known_primary_is_kept_and_an_unknown_one_
     );
     assert_eq!(view.address, "mymaster");
     assert_eq!(group.nodes()[0].state, NodeState::Up);
+}
+
+#[tokio::test]
+async fn one_sentinel_that_lies_sends_nobody_anywhere() {
+    let watched = Watched::start().await;
+    let another = RedisNode::start().await;
+    let liar = FakeServer::sentinel_naming(another.port()).await;
+    let mut config = watched.config();
+    config.sentinels[0] = NodeConfig::new("s0", url(&liar.url()));
+    let console = TestConsole::start(vec![config]).await;
+    let person = console.person();
+    eventually_is("a lock is taken", async || {
+        let body = json!({"ttl_ms": 60_000});
+        person.post(&path("a", "acquire"), body).await.status == 201
+    })
+    .await;
+    let mut primary = watched.servers[0].client().await;
+    assert!(primary.exists::<_, bool>("lock:a").await.unwrap());
+    let mut elsewhere = another.client().await;
+    assert!(!elsewhere.exists::<_, bool>("lock:a").await.unwrap());
+    assert_eq!(
+        node(&person).await["address"],
+        format!("127.0.0.1:{}", watched.servers[0].port())
+    );
 }

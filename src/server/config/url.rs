@@ -1,6 +1,6 @@
 //! The address of a Redis server, with credentials that are never printed.
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisConnectionInfo};
 
 /// The address of a Redis server: `redis://`, `rediss://` (TLS) or `unix://`.
 #[derive(Clone)]
@@ -71,7 +71,8 @@ impl RedisUrl {
         }
     }
 
-    /// The same credentials and settings for another server.
+    /// The same credentials and settings for another server. From a socket of this machine, only the settings: the credentials
+    /// would go over the network in clear text, to whatever address a node names.
     #[must_use]
     pub fn at(&self, host: &str, port: u16) -> Self {
         let mut address = self.connection.addr().clone();
@@ -86,7 +87,14 @@ impl RedisUrl {
                 *its_port = port;
             }
             // Reached through a socket of this machine, it tells of others by their network addresses.
-            _ => address = ConnectionAddr::Tcp(host.to_owned(), port),
+            _ => {
+                address = ConnectionAddr::Tcp(host.to_owned(), port);
+                let plain = RedisConnectionInfo::default().set_db(self.database());
+                let connection = self.connection.clone().set_redis_settings(plain);
+                return Self {
+                    connection: connection.set_addr(address),
+                };
+            }
         }
         Self {
             connection: self.connection.clone().set_addr(address),
@@ -167,6 +175,17 @@ mod tests {
         let settings = other.connection().redis_settings();
         assert_eq!(settings.password(), Some("s3cret"));
         assert_eq!(url.with_database(5).address(), "redis.example:6380/5");
+    }
+
+    #[test]
+    fn credentials_of_a_socket_do_not_go_over_the_network() {
+        let url = RedisUrl::parse("unix:///run/redis.sock?user=alice&pass=s3cret&db=2").unwrap();
+        let settings = url.connection().redis_settings();
+        assert_eq!(settings.password(), Some("s3cret"));
+        let other = url.at("10.0.0.9", 7000);
+        assert_eq!(other.address(), "10.0.0.9:7000/2");
+        let settings = other.connection().redis_settings();
+        assert_eq!((settings.username(), settings.password()), (None, None));
     }
 
     #[test]

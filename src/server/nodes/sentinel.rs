@@ -1,5 +1,6 @@
-//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away. The one that
-//! tells of the latest failover is believed.
+//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away.
+//!
+//! What most of the configured ones say is believed: a single one that lies could have locks and credentials sent anywhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +29,6 @@ pub(super) fn follow(common: &Common, nodes: &Seats) {
             sentinels: sentinels.map(Sentinel::new).collect(),
             // Behind sentinels the host of a node is the name that they have for the primary.
             primary: node.reach.host().unwrap_or_default(),
-            latest: 0,
             node: Arc::clone(node),
         };
         let stop = common.stop.clone();
@@ -41,8 +41,6 @@ pub(super) fn follow(common: &Common, nodes: &Seats) {
 struct Following {
     sentinels: Vec<Sentinel>,
     primary: String,
-    /// The latest failover that was followed.
-    latest: u64,
     node: Arc<Node>,
 }
 
@@ -68,8 +66,8 @@ struct Sentinel {
 /// Where a sentinel says that the primary is.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
-    /// Rises with every failover.
-    epoch: u64,
+    /// The sentinel's address.
+    sentinel: String,
     host: String,
     port: u16,
     /// Nothing where that may not be asked.
@@ -92,33 +90,37 @@ impl Following {
             .iter_mut()
             .map(|sentinel| sentinel.ask(primary, node));
         let mut told = join_all(asking).await;
-        let mut whys = Vec::new();
-        let mut best: Option<Told> = None;
         let heard = told.iter_mut().flatten();
         self.node
             .is_watched(heard.filter_map(|told| told.watch.take()).collect());
-        for told in told {
-            match told {
-                Ok(told) if best.as_ref().is_none_or(|best| told.epoch > best.epoch) => {
-                    best = Some(told);
-                }
-                Ok(_) => {}
-                Err(why) => whys.push(why),
-            }
+        let needed = self.sentinels.len() / 2 + 1;
+        let addresses = told.iter().flatten().map(|told| (&*told.host, told.port));
+        if let Some((host, port)) = agreed(addresses, needed) {
+            self.node.is_at(host, port);
+            return;
         }
-        match best {
-            // One that missed the latest failover may be the only one that can be asked.
-            Some(told) if told.epoch >= self.latest => {
-                self.latest = told.epoch;
-                self.node.is_at(&told.host, told.port);
-            }
-            Some(_) => {}
-            None => self.node.reach.is_not_known(format!(
-                "no sentinel tells where the primary \"{primary}\" is: {}",
-                whys.join("; ")
-            )),
-        }
+        let said = told.iter().map(|told| match told {
+            Ok(told) => format!("{} says {}:{}", told.sentinel, told.host, told.port),
+            Err(why) => why.clone(),
+        });
+        let said = said.collect::<Vec<_>>().join("; ");
+        let why = if told.iter().any(Result::is_ok) {
+            format!(
+                "fewer than {needed} of the {} sentinels agree where the primary \"{primary}\" is: {said}",
+                self.sentinels.len()
+            )
+        } else {
+            format!("no sentinel tells where the primary \"{primary}\" is: {said}")
+        };
+        self.node.reach.is_not_known(why);
     }
+}
+
+/// The address that so many name.
+fn agreed<T: Copy + PartialEq>(named: impl Iterator<Item = T>, needed: usize) -> Option<T> {
+    let named: Vec<T> = named.collect();
+    let count = |one: &T| named.iter().filter(|other| *other == one).count();
+    named.iter().find(|one| count(one) >= needed).copied()
 }
 
 impl Sentinel {
@@ -163,10 +165,10 @@ impl Sentinel {
         let (host, port) = address.ok_or_else(|| Trouble::down("knows no such primary"))?;
         let about = about.unwrap_or_default();
         Ok(Told {
-            epoch: epoch(&about),
+            watch: watch(&self.config.url.address(), &about),
+            sentinel: self.config.url.address(),
             host,
             port,
-            watch: watch(&self.config.url.address(), &about),
         })
     }
 }
@@ -187,12 +189,6 @@ async fn open(config: &NodeConfig) -> Result<MultiplexedConnection, Trouble> {
         .map_err(|error| Trouble::of(&error))
 }
 
-/// Which failover this is about; nothing where that may not be asked.
-fn epoch(about: &About) -> u64 {
-    let told = about.get("config-epoch");
-    told.and_then(|epoch| epoch.parse().ok()).unwrap_or(0)
-}
-
 /// How it watches; nothing where that may not be asked.
 fn watch(sentinel: &str, about: &About) -> Option<Watch> {
     let number = |name| about.get(name)?.parse::<u32>().ok();
@@ -202,4 +198,24 @@ fn watch(sentinel: &str, about: &About) -> Option<Watch> {
         others: number("num-other-sentinels")?,
         down_after: Duration::from_millis(number("down-after-milliseconds")?.into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_most_sentinels_name_is_believed() {
+        for (named, needed, expected) in [
+            (&["a", "a", "b"][..], 2, Some("a")),
+            (&["b", "a", "a"], 2, Some("a")),
+            (&["a", "b"], 2, None),
+            (&["b"], 2, None),
+            (&["a"], 1, Some("a")),
+            (&["a", "a", "b", "b"], 3, None),
+            (&[], 1, None),
+        ] {
+            assert_eq!(agreed(named.iter().copied(), needed), expected, "{named:?}");
+        }
+    }
 }

@@ -83,6 +83,38 @@ impl FakeServer {
         .await
     }
 
+    /// A sentinel that names the server at this port as the primary, by a failover later than any.
+    pub async fn sentinel_naming(primary: u16) -> Self {
+        let address = format!(
+            "*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{primary}\r\n",
+            primary.to_string().len()
+        );
+        let about = "*2\r\n$12\r\nconfig-epoch\r\n$6\r\n999999\r\n";
+        Self::serving(move |mut stream| {
+            let address = address.clone();
+            async move {
+                let mut heard = [0; 4096];
+                while let Ok(n @ 1..) = stream.read(&mut heard).await {
+                    let text = String::from_utf8_lossy(&heard[..n]).into_owned();
+                    let replies = text.split('*').skip(1).map(|command| {
+                        if command.contains("GET-MASTER-ADDR") {
+                            address.as_str()
+                        } else if command.contains("SENTINEL") {
+                            about
+                        } else {
+                            "+OK\r\n"
+                        }
+                    });
+                    let replies = replies.collect::<String>();
+                    if stream.write_all(replies.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        })
+        .await
+    }
+
     /// Its URL.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)

@@ -47,6 +47,10 @@ pub(super) const SENTENCES: Sentences = &[
         "哨兵说它是主节点，而它还是副本：故障转移尚未结束",
     ),
     (
+        "fewer than {} of the {} sentinels agree where the primary \"{}\" is: {}",
+        "意见一致的哨兵不足 {} 个（共 {} 个），无法确定主节点“{}”在哪里：{}",
+    ),
+    (
         "no sentinel tells where the primary \"{}\" is: {}",
         "没有哨兵说得出主节点“{}”在哪里：{}",
     ),
