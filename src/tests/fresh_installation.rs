@@ -135,7 +135,9 @@ async fn where_nothing_can_be_written_the_console_shows_everything_and_says_why_
         (503, "audit-unavailable")
     );
     let log = console.stop().await;
-    let warning = log.lines().find(|line| line.contains("cannot be written"));
+    let warning = log
+        .lines()
+        .find(|line| line.contains("acts will be refused"));
     let warning = warning.unwrap_or_else(|| panic!("no word at the start: {log}"));
     for part in [place, "[audit]", "Not a directory"] {
         assert!(warning.contains(part), "{part} in: {warning}");

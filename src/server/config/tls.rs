@@ -84,7 +84,10 @@ mod tests {
                 "l.toml:1:24: the certificate /nowhere cannot be used",
             ),
             (
-                format!("{}\n[sign_in]\nhttps = false", named(&certificate, &key)),
+                format!(
+                    "{}\n[sign_in]\nhttps = false\ntrusted_header = \"x-user\"\ntrusted_from = [\"10.0.0.5\"]",
+                    named(&certificate, &key)
+                ),
                 "l.toml:1:24: the console serves https",
             ),
         ] {

@@ -51,7 +51,7 @@ words! {
     config_trouble: "The configuration file has a mistake: everything is as it was before.", "配置文件有误：一切仍按之前的配置。";
     config_trouble_advice: "Mend the file; it is read again by itself. Then load this page again.", "请改正该文件；它会自动重新读取。之后请重新加载本页。";
     in_clear: "Passwords and tokens cross the network unencrypted.", "密码和令牌以未加密的方式在网络上传输。";
-    in_clear_advice: "Serve https: set tls_certificate_file and tls_key_file, or put a proxy that ends TLS in front and listen on 127.0.0.1. Until then, anyone on the path can read them.", "请启用 https：设置 tls_certificate_file 和 tls_key_file，或在前面放置终止 TLS 的代理并监听 127.0.0.1。在此之前，传输路径上的任何人都能读取它们。";
+    in_clear_advice: "Give the console a certificate, or put a proxy that ends TLS in front of it and listen on 127.0.0.1. Until then, anyone on the path can read them.", "请为控制台配置证书，或在其前面放置终止 TLS 的代理并监听 127.0.0.1。在此之前，传输路径上的任何人都能读取它们。";
     not_signed_in: "you are not signed in any more", "你已不再处于登录状态";
     all_dark(group: &str): "Not one node of {group} can be asked.", "{group} 的节点一个也无法询问。";
     all_dark_since(group: &str, time: String): "Not one node of {group} can be asked since {time}.", "自 {time} 起，{group} 的节点一个也无法询问。";

@@ -14,7 +14,11 @@ fn read_with(table: &str, variables: &[(&str, &str)]) -> Result<Config, String> 
 }
 
 fn otlp(table: &str, variables: &[(&str, &str)]) -> OtlpConfig {
-    let config = read_with(table, variables).unwrap();
+    let mut config = read_with(table, variables).unwrap();
+    // Of it there is a test of its own.
+    config
+        .warnings
+        .retain(|warning| !warning.contains("unencrypted"));
     assert_eq!(config.warnings, [""; 0]);
     config.otlp.expect("somebody is told")
 }
@@ -217,5 +221,20 @@ fn what_is_wrong_in_the_environment_is_pointed_out_and_keeps_nobody_from_startin
             "{warning}"
         );
         assert!(!warning.contains("S3CRET"), "{warning}");
+    }
+}
+
+#[test]
+fn a_collector_beyond_this_machine_is_not_spoken_to_unencrypted_without_a_word() {
+    for (endpoint, is_odd) in [
+        ("http://otlp.example.org:4318", true),
+        ("http://10.0.0.5:4318", true),
+        ("http://localhost:4318", false),
+        ("http://[::1]:4318", false),
+        ("https://otlp.example.org", false),
+    ] {
+        let table = format!("[telemetry.otlp]\nendpoint = \"{endpoint}\"\n");
+        let warnings = read_with(&table, &[]).unwrap().warnings;
+        assert_eq!(!warnings.is_empty(), is_odd, "{endpoint}: {warnings:?}");
     }
 }
