@@ -5,11 +5,13 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type BrowserContext, type Page, test as base, expect } from '@playwright/test';
 import Redis from 'ioredis';
 
 const target = process.env.CARGO_TARGET_DIR ?? resolve(__dirname, '../../target');
+/** What a console keeps beside its configuration is the story's own, too: nodes of another one, on other ports, would be new to it. */
+const keeping = (folder: string) => ({ ...process.env, STATE_DIRECTORY: undefined, XDG_STATE_HOME: join(folder, 'state') });
 const binary = process.env.LOCKKEEPER_BIN ?? join(target, 'debug/lockkeeper');
 
 /** One redis-server. */
@@ -48,7 +50,10 @@ export class Console {
   ) {}
 
   async start() {
-    const server = spawn(binary, ['serve', '--config', this.config, '--log', 'warn'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const server = spawn(binary, ['serve', '--config', this.config, '--log', 'warn'], {
+      env: keeping(dirname(this.config)),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.server = server;
     await new Promise<void>((ready, failed) => {
       server.once('exit', (status) => failed(new Error(`lockkeeper ended with status ${status}`)));
@@ -145,7 +150,10 @@ export class Lab {
 
   /** The demo: a console, six servers, and clients on them that change something all the time. */
   async demo(): Promise<string> {
-    const demo = spawn(binary, ['demo', '--listen', '127.0.0.1:0', '--log', 'warn'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const demo = spawn(binary, ['demo', '--listen', '127.0.0.1:0', '--log', 'warn'], {
+      env: keeping(this.folder),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.ends.push(() => end(demo, 'SIGTERM'));
     const url = await new Promise<string>((ready, failed) => {
       let said = '';

@@ -6,6 +6,8 @@ use lockkeeper::server::locking::wait::Queues;
 use lockkeeper::server::locking::{End, Token, Want};
 use serde_json::{Value, json};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::api::lock_path;
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::proxy::{ProxiedNodes, Proxy};
@@ -120,8 +122,8 @@ async fn who_joins_the_try_of_one_in_a_hurry_does_not_fail_with_it() {
     let (hurried, patient) = (want("hurried", 30), want("patient", 30_000));
     // The first one that is polled asks the nodes, and the other one joins it.
     let (hurried, patient) = tokio::join!(
-        queues.attempt(&group, &hurried),
-        queues.attempt(&group, &patient)
+        queues.attempt(&group, &hurried, CancellationToken::new()),
+        queues.attempt(&group, &patient, CancellationToken::new())
     );
     assert_eq!(hurried.end, End::NoQuorum, "{hurried:?}");
     assert!(matches!(patient.end, End::Won(_)), "{patient:?}");

@@ -1,5 +1,6 @@
-//! `GET /sign-in/provider`, `/sign-in/back` and `/sign-out/provider`: the way to an OpenID Connect provider and back. Links, so that
-//! they work before and without any script; what changes something needs the provider's word.
+//! `GET /sign-in/provider`, `/sign-in/back` and `/sign-out/provider`: the way to an OpenID Connect provider and back.
+//!
+//! Links, so that they work before and without any script; what changes something needs the provider's word.
 
 use axum::extract::{Query, Request, State};
 use axum::response::{AppendHeaders, IntoResponse as _, Redirect, Response};

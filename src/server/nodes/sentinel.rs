@@ -1,5 +1,6 @@
-//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away. What most of the
-//! configured ones say is believed: a single one that lies could have locks and credentials sent anywhere.
+//! Follows a primary that sentinels choose: all of them are asked every second, and more often while it is away.
+//!
+//! What most of the configured ones say is believed: a single one that lies could have locks and credentials sent anywhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -224,7 +224,7 @@ async fn extend(me: &Me, held: &mut Held) {
 /// What an extension does that has a quorum, on nodes that do not have the lock: also on those that take no new ones.
 async fn put_back(me: &Me, held: &Held, ballot: &Ballot, ttl: Duration) {
     let locking = &me.plan.locking;
-    let limit = locking.limit_per_node(me.plan.command_timeout, ttl);
+    let limit = locking.limit_per_node(me.plan.command_timeout, ttl, Duration::ZERO);
     let remembered_ms = i64::try_from(Duration::from_hours(1).as_millis()).unwrap();
     let is_absent = |node: &usize| ballot.votes()[*node] == Some(Vote::Absent);
     for node in (0..me.nodes()).filter(is_absent) {

@@ -128,7 +128,8 @@ async fn without_it_no_act_and_with_it_again_every_end_is_told() {
     pair.state.restart().await;
     eventually_is("the audit can be read again", async || {
         let headers = [("authorization", pair.token.as_str())];
-        let answer = pair.person(1).send("GET", "/api/v1/audit", &headers, "");
+        let person = pair.person(1);
+        let answer = person.send("GET", "/api/v1/audit", &headers, "");
         answer.await.status == 200
     })
     .await;

@@ -134,8 +134,9 @@ fn is_email_verified(claims: &Claims) -> bool {
     }
 }
 
-/// Adds what the provider said elsewhere (at the UserInfo endpoint) to what stands in the ID token, which counts more. Whether an
-/// address was checked is only taken from where that address stands: of another one it says nothing.
+/// Adds what the provider said elsewhere (at the UserInfo endpoint) to what stands in the ID token, which counts more.
+///
+/// Whether an address was checked is only taken from where that address stands: of another one it says nothing.
 pub fn merge(claims: &mut Claims, mut more: Claims) {
     let (one, other) = (claims.get(GrantConfig::EMAIL), more.get(GrantConfig::EMAIL));
     match (one, other) {
