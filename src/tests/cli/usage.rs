@@ -190,7 +190,7 @@ fn what_cannot_be_meant_is_refused_with_the_way_to_write_it() {
             &["acquire", "g", "k", "--ttl", "1s", "--format", "etcd"],
             "a format is one of plain",
         ),
-        (&["show", "g"], "<KEY>"),
+        (&["show"], "<KEY>"),
         (&["show", "g", "--key-encoded", "%zz"], "two hex digits"),
         (&["run", "g", "k"], "<COMMAND>"),
         (&["run", "g", "k", "true"], "unexpected argument"),

@@ -13,6 +13,7 @@ pub(super) const SENTENCES: Sentences = &[
     ("operator", "操作员"),
     ("admin", "管理员"),
     ("see locks", "查看锁"),
+    ("read what the nodes store", "读取节点存储的内容"),
     ("acquire locks", "获取锁"),
     ("extend locks", "续租锁"),
     ("release locks", "释放锁"),
@@ -51,6 +52,11 @@ pub(super) const SENTENCES: Sentences = &[
         "请求等待期间，登录凭据已失效：令牌、会话或权限已更改",
     ),
     ("the session has ended", "会话已结束"),
+    ("the server's log says why", "原因见服务器日志"),
+    (
+        "who signs in or out is not written down any more until it can be written again",
+        "在恢复写入之前，不再记录登录和退出",
+    ),
     ("the name or the password is wrong", "用户名或密码不正确"),
     (
         "the `Authorization` header is not `Bearer` and an API token",
