@@ -94,7 +94,7 @@ test('the way back closes the dialog, forgets what was typed, and stays on the p
   await expect(page).toHaveURL(`${console.url}/`);
 });
 
-test('of two tabs that release the same lock the second one says that it was released', async ({ page, context, lab }) => {
+test('of two tabs that release the same lock the second one says that it is gone', async ({ page, context, lab }) => {
   const nodes = await lab.nodes(1);
   const console = await lab.console({ name: 'orders', nodes });
   await take(nodes, key, 'x'.repeat(32), 600_000);
@@ -106,7 +106,7 @@ test('of two tabs that release the same lock the second one says that it was rel
   await theirs.getByRole('button', { name: 'Release', exact: true }).click();
   await expect(theirs).toContainText('Released on its node');
   await page.bringToFront();
-  await expect(mine).toContainText(/It was released .* ago, not from this dialog\./);
+  await expect(mine).toContainText(/It was gone .* ago, before its lease ended, and not by this dialog\./);
   await expect(mine.getByRole('button', { name: 'Release', exact: true })).toBeDisabled();
 });
 

@@ -82,6 +82,8 @@ test('a sign-out leaves no trace of the locks that were looked at, and keeps how
   await page.goto(console.url);
   await isLive(page);
   await page.keyboard.press('Control+k');
+  // It is fetched when it is first asked for.
+  await expect(page.getByRole('dialog').getByRole('combobox')).toBeFocused();
   await page.keyboard.type('dark');
   await page.keyboard.press('Enter');
   const stored = () => page.evaluate(() => JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)]));
