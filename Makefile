@@ -43,7 +43,7 @@ soak: ## Storms of faults and of senseless input for long (SOAK=600 seconds): re
 	@scripts/setup.sh test
 	@$(ENV) && PROPTEST_CASES=$$(( $(or $(filter-out 0,$(SOAK)),600) * 100 )) cargo test --features "$$features" --lib --test tests -- whatever
 	@$(ENV) && LOCKKEEPER_SOAK_SECONDS=$(or $(filter-out 0,$(SOAK)),600) LOCKKEEPER_SOAK_JOBS=20000 \
-		cargo test --features "$$features" --test tests -- --nocapture storm:: simulation:: cli::cron touches:: schemathesis::
+		cargo test --features "$$features" --test tests -- --nocapture soak:: storm:: simulation:: cli::cron touches:: schemathesis::
 
 bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS="--help")
 	@scripts/setup.sh bench

@@ -213,6 +213,11 @@ python_folder() {
     quietly "making a Python environment" "$python" -m venv --clear "$1" || fail "\`$python -m venv $1\` failed (log: $log)."
 }
 
+# libfaketime, which sets the wall clock of one process: the tests step the clock of a console that runs
+fake_clock() {
+    compgen -G "/usr/lib/*/faketime/libfaketimeMT.so.1" >/dev/null || apt_install "libfaketime" libfaketime
+}
+
 # redis-py, one of the real clients whose locks the tests look at; and beside it a newer server than Debian's Redis 7,
 # with commands that compare before they write
 redis_py() {
@@ -298,7 +303,7 @@ for what in "${@:-test}"; do
         bench) steps=(c_compiler rust redis) ;;
         test)
             steps=(c_compiler rust wasm_std lint_tools cargo_deny cargo_tools npm_packages redis browser chinese_letters)
-            steps+=(shell_tools redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus)
+            steps+=(shell_tools fake_clock redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus)
             ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac

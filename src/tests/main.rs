@@ -91,6 +91,7 @@ mod secrets;
 mod sentinel;
 mod simulation;
 mod sizes;
+mod soak;
 #[cfg(feature = "sso")]
 mod sso;
 mod state;

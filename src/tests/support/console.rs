@@ -170,6 +170,11 @@ impl Person {
         }
     }
 
+    /// Where the console is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], "").await
     }
