@@ -1,9 +1,7 @@
 //! Which node serves which slot of a cluster, as its nodes tell; and which slot a key belongs to. Pure.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
 use redis::{FromRedisValue, ParsingError, Value};
+use std::collections::BTreeMap;
 
 /// How many slots a cluster has.
 pub const SLOTS: u16 = 16_384;
@@ -22,23 +20,11 @@ pub fn slot_of(key: &[u8]) -> u16 {
 }
 
 /// A hash tag for each slot: a number whose digits lie in it. For names that cannot be their own tag.
+///
+/// It is searched for each time: such names are rare, and a table of all slots takes a command longer to make than a node may take.
 pub fn tag_of(slot: u16) -> u32 {
-    static TAGS: LazyLock<Vec<u32>> = LazyLock::new(|| {
-        let mut tags = vec![None; usize::from(SLOTS)];
-        let mut left = tags.len();
-        for number in 0_u32.. {
-            let slot = crc16(number.to_string().as_bytes()) % SLOTS;
-            if let Some(free @ None) = tags.get_mut(usize::from(slot)) {
-                *free = Some(number);
-                left -= 1;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        tags.into_iter().flatten().collect()
-    });
-    TAGS.get(usize::from(slot)).copied().unwrap_or_default()
+    let lies_in_it = |number: &u32| crc16(number.to_string().as_bytes()) % SLOTS == slot;
+    (0..).find(lies_in_it).unwrap_or_default()
 }
 
 /// CRC-16/XMODEM, as the specification of Redis Cluster has it.
