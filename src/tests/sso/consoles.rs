@@ -59,6 +59,15 @@ async fn everything_in(state: &RedisNode) -> Vec<(String, Vec<u8>, i64)> {
         .unwrap();
     let mut kept = Vec::new();
     for key in keys {
+        // The names of what a client began are a set; it has no values.
+        let kind: String = redis::cmd("TYPE")
+            .arg(&key)
+            .query_async(&mut client)
+            .await
+            .unwrap();
+        if kind != "string" {
+            continue;
+        }
         let value: Vec<u8> = redis::cmd("GET")
             .arg(&key)
             .query_async(&mut client)
