@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::{RedisError, RedisResult};
 
 use super::Group;
+use super::chunks::chunks;
 use super::line::Line;
 use super::memory::{Memory, Reading};
 use super::node::Node;
@@ -15,9 +16,6 @@ use super::values::{self, Found};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 use crate::server::formats;
-
-/// Keys per round trip: the server is never busy with us for longer than a millisecond or two.
-const CHUNK: usize = 500;
 
 /// So many keys are looked at within one command time limit; more take proportionally more.
 const KEYS_PER_LIMIT: usize = 5_000;
@@ -157,7 +155,7 @@ impl<'a> LookAtNode<'a> {
 
     async fn at_all(&mut self, keys: &[LockKey]) -> RedisResult<Vec<Option<Sighting>>> {
         let mut seen = Vec::with_capacity(keys.len());
-        for chunk in keys.chunks(CHUNK) {
+        for chunk in chunks(keys, |key| key.as_bytes().len()) {
             let mut found = self.at_chunk(chunk).await?;
             // A key that changed its type between two questions is looked at once more, not reported as gone.
             let again: Vec<usize> = (0..chunk.len())

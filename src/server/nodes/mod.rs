@@ -1,6 +1,7 @@
 //! Talks to Redis; knows keys and bytes, not people.
 
 mod calls;
+mod chunks;
 mod cluster;
 mod feed;
 pub mod health;

@@ -2,6 +2,7 @@
 
 use redis::{RedisError, RedisResult};
 
+use super::chunks::chunks;
 use super::line::Line;
 use super::node::Node;
 use super::trip::{Questions, Trip};
@@ -10,9 +11,6 @@ use crate::server::clock::Clock;
 
 /// So many are read of one queue.
 pub const MOST_READ: usize = 100;
-
-/// Queues per round trip.
-const CHUNK: usize = 500;
 
 /// A queue's head is not read if it may be larger than this.
 const MOST_MEMORY: u64 = 64 * 1024;
@@ -64,7 +62,9 @@ pub async fn read(node: &Node, names: &[Names]) -> Result<Vec<Queue>, String> {
     let limit = node.command_timeout();
     let reading = node.observe(limit, |line| async move {
         let mut queues = Vec::with_capacity(names.len());
-        for chunk in names.chunks(CHUNK) {
+        for chunk in chunks(names, |(queue, deadlines)| {
+            queue.as_bytes().len() + deadlines.as_bytes().len()
+        }) {
             queues.extend(read_chunk(&line, node.clock(), chunk).await?);
         }
         Ok(queues)

@@ -70,7 +70,7 @@ pub struct Wanted {
 /// Scans the node for ever, until nobody listens any more.
 pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
     let mut gaps = node.feed().gaps();
-    let (mut pace, mut size) = (Pace::new(wanted.share), PageSize::FIRST);
+    let mut pace = Pace::new(wanted.share);
     let exact = wanted.patterns.exact_names();
     loop {
         node.until_up().await;
@@ -81,7 +81,7 @@ pub async fn scan(node: &Node, wanted: &Wanted, found: &mpsc::Sender<Scanned>) {
         let gone_over = match &exact {
             // Names that are known need no search.
             Some(names) => pass.hand_on(names.clone()).await,
-            None => pass.traced(wanted, &mut pace, &mut size).await,
+            None => pass.traced(wanted, &mut pace).await,
         };
         let pause = match gone_over {
             Ok(()) if found.send(pass.end()).await.is_ok() => {
@@ -166,14 +166,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Goes over the node, and notes down what came of it.
-    async fn traced(
-        &mut self,
-        wanted: &Wanted,
-        pace: &mut Pace,
-        size: &mut PageSize,
-    ) -> Result<(), Stopped> {
+    async fn traced(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
+        // What was there at the last pass says nothing of what was written since.
+        let mut size = PageSize::FIRST;
         let mut trace = Act::scan(&wanted.group, self.node.name());
-        let gone_over = trace.around(self.over(wanted, pace, size)).await;
+        let gone_over = trace.around(self.over(wanted, pace, &mut size)).await;
         trace.counted("lockkeeper.scan.calls", self.calls.into());
         trace.counted("lockkeeper.scan.keys", self.keys_seen.unwrap_or_default());
         trace.counted("lockkeeper.scan.matched", self.matched());

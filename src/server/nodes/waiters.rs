@@ -6,12 +6,10 @@
 
 use redis::{RedisResult, Value};
 
+use super::chunks::chunks;
 use super::line::Line;
 use super::node::Node;
 use crate::domain::LockKey;
-
-/// Keys per round trip: some 0.3 ms of the server's time.
-const CHUNK: usize = 500;
 
 /// Who waits for one lock, as far as the node may be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +44,7 @@ pub struct Awaited {
 pub async fn waiters(node: &Node, awaited: &[Awaited]) -> Option<Vec<Waiters>> {
     let ask = |mut line: Line| async move {
         let mut all = Vec::with_capacity(awaited.len());
-        for awaited in awaited.chunks(CHUNK) {
+        for awaited in chunks(awaited, |awaited| awaited.key.as_bytes().len()) {
             // Their deadlines are by the clocks of their machines; ours is the nearest to those.
             let now = node.clock().now().millis();
             all.extend(ask(&mut line, awaited, now).await?);

@@ -21,13 +21,13 @@ use crate::support::redis_nodes::RedisNodes;
 /// A megabyte.
 const MB: u64 = 1024 * 1024;
 
-/// A console as a process of its own with one group, `orders`, and this in its configuration besides.
+/// A console as a process of its own with one group, `orders`, that it scans as fast as it can, and this in its configuration besides.
 async fn process(nodes: &RedisNodes, more: &str) -> (Process, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lockkeeper.toml");
     let port = nodes.0[0].port();
     let group = format!(
-        "[[group]]\nname = \"orders\"\nkeys = [\"*\"]\nfeed = \"poll\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]"
+        "[[group]]\nname = \"orders\"\nkeys = [\"*\"]\nfeed = \"poll\"\nscan_share_percent = 100\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]"
     );
     std::fs::write(&file, format!("{more}\n{group}\n")).unwrap();
     let process = Process::serve(&["--config", file.to_str().unwrap()]).await;

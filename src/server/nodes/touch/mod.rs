@@ -14,6 +14,7 @@ use std::time::Duration;
 use redis::{Pipeline, RedisError, RedisResult, Value};
 
 use super::Group;
+use super::chunks::chunks;
 use super::line::Line;
 use super::node::Node;
 use crate::domain::{LockKey, Role};
@@ -21,9 +22,6 @@ pub use seen::Figure;
 use seen::{Clocks, Deadline, Doubt, Mark, Reading, Seen};
 use server::{Policy, ServerSays};
 pub use written::Written;
-
-/// Keys per round trip: some 0.3 ms of the server's time.
-const CHUNK: usize = 500;
 
 /// The policy of a server is seldom changed.
 const POLICY_HOLDS_FOR: u32 = 20;
@@ -147,7 +145,7 @@ impl Sensor {
             return Ok(Err(why));
         }
         let mut touches = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(CHUNK) {
+        for keys in chunks(keys, |key| key.as_bytes().len()) {
             match self.ask_chunk(&mut line, node, keys).await? {
                 Ok(some) => touches.extend(some),
                 Err(why) => return Ok(Err(why)),
