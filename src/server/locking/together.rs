@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::acquire::Claim;
 use super::layouts::Layout;
@@ -32,6 +32,8 @@ struct Outcome {
     limit: Duration,
     /// Nothing of that lease would have been left when the try ended.
     outlasted_its_lease: bool,
+    /// Who wanted the lock: what nodes that were not waited for gave them stands there until it is taken back.
+    owner: Option<Owner>,
 }
 
 impl Outcome {
@@ -58,15 +60,23 @@ impl Tries {
             return claim.try_once().await;
         }
         let lock = (want.key.clone(), want.layout);
+        let mut failed_before = None;
         loop {
             match self.join(&lock) {
-                Part::Lead(told) => return self.lead(claim, lock, told, now).await,
+                Part::Lead(told) => {
+                    let attempt = self.lead(claim, lock.clone(), told, now).await;
+                    match left_by(&attempt, failed_before.take()) {
+                        Some(lease) => sleep(lease.min(claim.limit())).await,
+                        None => return attempt,
+                    }
+                }
                 Part::Listen(heard) => {
                     let (ttl, limit) = (claim.want().ttl, claim.limit());
-                    if let Some(outcome) = outcome(heard).await
-                        && outcome.is_valid_for(ttl, limit)
-                    {
-                        return outcome.attempt;
+                    if let Some(outcome) = outcome(heard).await {
+                        if outcome.is_valid_for(ttl, limit) {
+                            return outcome.attempt;
+                        }
+                        failed_before = outcome.owner;
                     }
                 }
             }
@@ -103,6 +113,10 @@ impl Tries {
                 ttl,
                 limit,
                 outlasted_its_lease: quorum::validity(ttl, took, claim.drift()).is_none(),
+                owner: claim
+                    .want()
+                    .layout
+                    .owner(&claim.want().key, &claim.want().token, ttl, now),
             }));
         }
         attempt
@@ -123,6 +137,19 @@ enum Part {
 
 async fn outcome(mut told: watch::Receiver<Option<Outcome>>) -> Option<Outcome> {
     told.wait_for(Option::is_some).await.ok()?.clone()
+}
+
+/// What is left of the lease, if what stood in the way of this try is what the failed try that was joined left behind.
+fn left_by(attempt: &Attempt, failed_before: Option<Owner>) -> Option<Duration> {
+    match &attempt.end {
+        End::Taken {
+            owner: Some(owner),
+            lease_ms: Some(lease_ms),
+        } if owner.fingerprint == failed_before?.fingerprint => {
+            Some(Duration::from_millis(*lease_ms))
+        }
+        _ => None,
+    }
 }
 
 /// Removes the try when it ends, however it ends.
@@ -185,6 +212,7 @@ mod tests {
             ttl: ms(1_000),
             limit: ms(50),
             outlasted_its_lease,
+            owner: None,
         };
         let taken = End::Taken {
             owner: None,
