@@ -69,6 +69,9 @@ rust() {
     count_runner "Rust tests" $status "$p $f"
 }
 
+# Most of these tests wait for servers and clocks, so many more run at once than there are cores.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-6}
+
 # rust_tests LOG ARGUMENTS...
 rust_tests() {
     local log=$results/$1

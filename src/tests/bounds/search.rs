@@ -130,5 +130,5 @@ async fn searches_that_cost_the_most_delay_nobody_who_asks_for_something_else() 
     }
     join_all(asking).await;
     eprintln!("the slowest other answer took {longest:?}");
-    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    assert!(longest < PATIENCE / 6, "{longest:?}");
 }

@@ -190,10 +190,10 @@ fn what_cannot_be_meant_is_refused_with_the_way_to_write_it() {
             &["acquire", "g", "k", "--ttl", "1s", "--format", "etcd"],
             "a format is one of plain",
         ),
-        (&["show"], "<KEY>"),
+        (&["show"], "<[GROUP] KEY>"),
         (&["show", "g", "--key-encoded", "%zz"], "two hex digits"),
         (&["run", "g", "k"], "<COMMAND>"),
-        (&["run", "g", "k", "true"], "unexpected argument"),
+        (&["run", "g", "k", "true"], "no more were expected"),
         (
             &[
                 "force-release",

@@ -83,6 +83,11 @@ impl Sso {
         Visitor::of(self.console.person())
     }
 
+    /// Somebody who calls from this address, which is this machine's too.
+    pub fn visitor_from(&self, from: [u8; 4]) -> Visitor {
+        Visitor::of(self.console.person().calling_from(from))
+    }
+
     /// What was written down of who came and who was refused: act, who, outcome.
     pub fn audited(&self) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(self.console.audit_file()).unwrap_or_default();
