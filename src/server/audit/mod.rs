@@ -275,7 +275,7 @@ impl Book {
 
     fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
         let now = self.clock.now();
-        if self.refusals.is_told_apart(asked, fault.code(), now)
+        if self.refusals.take_in(asked, fault.code(), now)
             && !self.has_written_refusal(asked, &End::fault(fault), now)
         {
             self.refusals.count(asked, fault.code(), now);

@@ -40,12 +40,11 @@ impl Written {
         self.since.is_none_or(|since| is_over(since, now))
     }
 
-    /// One more, if it is not one too many.
-    fn has_room(&mut self, most: u32, now: Timestamp) -> bool {
+    /// Begins to count anew when a minute is over.
+    fn renew(&mut self, now: Timestamp) {
         if self.is_over(now) {
             (self.since, self.many) = (Some(now), 0);
         }
-        self.many < most
     }
 }
 
@@ -103,16 +102,18 @@ impl Counted {
 }
 
 impl Refusals {
-    /// Whether a refusal is to be written down by itself; otherwise it is counted.
-    pub fn is_told_apart(&self, asked: &Asked<'_>, code: &'static str, now: Timestamp) -> bool {
+    /// Takes note of a refusal; true if it is to be written down by itself, otherwise it is counted.
+    pub fn take_in(&self, asked: &Asked<'_>, code: &'static str, now: Timestamp) -> bool {
         let mut state = self.state();
         if state.by_client.len() >= MAX_APART {
             state.by_client.retain(|_, written| !written.is_over(now));
         }
         let client = state.client(asked.by.address);
-        let is_room_in_all = state.in_all.has_room(MAX_IN_ALL, now);
+        state.in_all.renew(now);
+        let has_room_in_all = state.in_all.many < MAX_IN_ALL;
         let of_client = state.by_client.entry(client).or_default();
-        if of_client.has_room(MAX_PER_CLIENT, now) && is_room_in_all {
+        of_client.renew(now);
+        if has_room_in_all && of_client.many < MAX_PER_CLIENT {
             of_client.many += 1;
             state.in_all.many += 1;
             return true;
@@ -229,7 +230,7 @@ mod tests {
         let apart = |who, address, now| {
             let asked = asked(who, address);
             (0..100)
-                .filter(|_| refusals.is_told_apart(&asked, "forbidden", now))
+                .filter(|_| refusals.take_in(&asked, "forbidden", now))
                 .count()
         };
         assert_eq!(
@@ -261,7 +262,7 @@ mod tests {
         let refusals = Refusals::default();
         let clients = 5 * u32::try_from(MAX_APART).unwrap();
         let apart = (0..clients)
-            .filter(|address| refusals.is_told_apart(&asked("a", *address), "forbidden", NOW));
+            .filter(|address| refusals.take_in(&asked("a", *address), "forbidden", NOW));
         assert_eq!(apart.count(), usize::try_from(MAX_IN_ALL).unwrap());
         let state = refusals.state();
         assert!(

@@ -241,7 +241,7 @@ fn show(
     // Who has the quorum took it from whoever had it before.
     let is_taken = is_held && mode == Mode::Exclusive;
     let answered = holders::answered(&entry.nodes);
-    others.retain_mut(|other| !is_taken && other.may_still_be_there(answered));
+    others.retain_mut(|other| !is_taken && other.forget_seen_by(answered));
     others.truncate(MOST_AWAY);
 
     let (mut acquired_at, acquired_at_is) = match told.and_then(|told| told.claimed_at) {

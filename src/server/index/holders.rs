@@ -231,8 +231,8 @@ impl Other {
         self.track.shift(ms);
     }
 
-    /// It is not seen by those who answered. Whether a node that cannot be asked may show it still.
-    pub(super) fn may_still_be_there(&mut self, answered: u64) -> bool {
+    /// It is not seen by those who answered. True while a node that cannot be asked may show it still.
+    pub(super) fn forget_seen_by(&mut self, answered: u64) -> bool {
         self.track.nodes &= !answered;
         self.track.nodes != 0
     }

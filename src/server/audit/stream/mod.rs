@@ -171,7 +171,7 @@ impl Ledger {
     /// Writes that something was refused, or counts it.
     pub fn refused(&self, asked: &Asked<'_>, fault: &Fault) {
         let now = self.clock.now();
-        if self.refusals.is_told_apart(asked, fault.code(), now)
+        if self.refusals.take_in(asked, fault.code(), now)
             && !self.has_taken_refusal(asked, &End::fault(fault), now)
         {
             self.refusals.count(asked, fault.code(), now);
