@@ -1,16 +1,15 @@
 //! The log that lines are added to: one writer at a time, also among several programs; full files make room for new ones.
 
 use std::collections::{HashSet, VecDeque};
-use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::backwards::Backwards;
 use super::chain::Head;
 use super::folder::Folder;
+use super::runs;
 use super::tail::Tail;
 use super::volumes::Volumes;
 
@@ -328,7 +327,7 @@ impl Log {
         }
         let folder = Folder::open_or_create(self.volumes.place())?;
         if self.alive.is_none() {
-            self.alive = Some(mark(&folder, &self.volumes.run(&self.run))?);
+            self.alive = Some(runs::leave_mark(&folder, &self.volumes, &self.run)?);
         }
         self.lock = Some(folder.write_or_create(&self.volumes.lock())?);
         Ok(())
@@ -393,18 +392,4 @@ fn is_full(why: &io::Error) -> bool {
         why.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
-}
-
-/// Our mark. Whoever tidies up may take a fresh one for an old one: then it is made once more.
-fn mark(folder: &Folder, name: &OsStr) -> io::Result<File> {
-    loop {
-        let mark = folder.write_or_create(name)?;
-        mark.lock()?;
-        let there = folder.stat(name)?;
-        if there
-            .is_some_and(|there| Some(there.st_ino) == mark.metadata().ok().map(|mark| mark.ino()))
-        {
-            return Ok(mark);
-        }
-    }
 }

@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::time::SystemTime;
 
+use super::folder::Folder;
 use super::volumes::Volumes;
 
 /// The name of a program that begins now.
@@ -20,6 +21,16 @@ pub fn id(run: &str, act: u64) -> String {
 pub fn parts(id: &str) -> Option<(&str, u64)> {
     let (run, act) = id.rsplit_once('-')?;
     Some((run, act.parse().ok()?))
+}
+
+/// Leaves the mark of a program, and holds it for as long as the file is open. The mark gets its name only when it is locked:
+/// nobody ever sees it without its program, and takes that for dead.
+pub fn leave_mark(folder: &Folder, volumes: &Volumes, run: &str) -> io::Result<File> {
+    let unnamed = volumes.unlocked_run(run);
+    let mark = folder.write_or_create(&unnamed)?;
+    mark.lock()?;
+    folder.rename(&unnamed, &volumes.run(run))?;
+    Ok(mark)
 }
 
 /// Whether a program still lives.
@@ -74,5 +85,35 @@ fn open(volumes: &Volumes, run: &str) -> io::Result<Option<File>> {
         Ok(mark) => Ok(Some(mark)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(why) => Err(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn who_looks_for_dead_programs_never_takes_one_that_begins_for_dead() {
+        let place = tempfile::tempdir().unwrap();
+        let volumes = Volumes::at(place.path().join("audit.jsonl"));
+        let folder = volumes.folder().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                let mut found = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    found += Dead::all(&volumes).unwrap().len();
+                }
+                found
+            });
+            let begin = |_| leave_mark(&folder, &volumes, &new()).unwrap();
+            let marks: Vec<File> = (0..500).map(begin).collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(looking.join().unwrap(), 0);
+            drop(marks);
+        });
+        assert_eq!(Dead::all(&volumes).unwrap().len(), 500);
     }
 }

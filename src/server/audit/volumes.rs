@@ -59,6 +59,11 @@ impl Volumes {
         self.beside(&format!("run-{run}"))
     }
 
+    /// What that mark is called until it is locked.
+    pub fn unlocked_run(&self, run: &str) -> OsString {
+        self.beside(&format!("new-run-{run}"))
+    }
+
     /// What the current file is called once it is full. The digits make names sort as their lines do.
     pub fn full(&self, last: u64) -> OsString {
         self.beside(&format!("{last:012}"))
