@@ -45,8 +45,8 @@ test('filters stand in the address, older acts are a page away, and all of it is
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ttl_ms: ttl }),
     });
-  for (let n = 0; n < 104; n++) await post(`n${n}`, 60_000);
-  await post('too-short', 1);
+  for (let n = 0; n < 104; n++) await post(`lock:n${n}`, 60_000);
+  await post('lock:too-short', 1);
   await open(page, console, '/audit');
   const rows = page.getByRole('table').getByRole('row');
   await expect(rows).toHaveCount(101);
@@ -106,7 +106,7 @@ test.describe('in Chinese on a phone', () => {
   test('acts are cards in Chinese with what was before and after, and nothing overflows', async ({ page, lab }) => {
     const nodes = await lab.nodes(3);
     const console = await lab.console({ name: 'orders', nodes });
-    await fetch(`${console.url}/api/v1/groups/orders/locks/${'n'.repeat(120)}/acquire`, {
+    await fetch(`${console.url}/api/v1/groups/orders/locks/lock:${'n'.repeat(115)}/acquire`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ttl_ms: 60_000 }),
