@@ -72,11 +72,19 @@ rust() {
 # Most of these tests wait for servers and clocks, so many more run at once than there are cores.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-6}
 
+# at_most TIME COMMAND...: without a terminal, where nobody sees that a test hangs, ends it with all that it started. In a terminal
+# the command has to stay where Ctrl-C reaches it.
+at_most() {
+    [ "${CI:-}" = true ] || shift
+    [ "${CI:-}" != true ] || set -- timeout --kill-after=30s "$@"
+    "$@"
+}
+
 # rust_tests LOG ARGUMENTS...
 rust_tests() {
     local log=$results/$1
     shift
-    cargo test --features "$features" --no-fail-fast "$@" 2>&1 | tee "$log"
+    at_most 30m cargo test --features "$features" --no-fail-fast "$@" 2>&1 | tee "$log"
 }
 
 rust_sums() { awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$results/$1"; }
@@ -92,12 +100,12 @@ passed_alone() {
 
 end2end() {
     local status=0 p f p2 f2
-    step "browser tests" npm run --silent end2end || status=1
+    step "browser tests" at_most 35m npm run --silent end2end || status=1
     read -r p f < <(browser_sums)
     if may_run_again "$f" "$f"; then
         status=0
         tell_why_stories >"$results/end2end-first.txt" || true
-        step "the failed ones alone" npm run --silent end2end -- --last-failed --workers 1 || status=1
+        step "the failed ones alone" at_most 15m npm run --silent end2end -- --last-failed --workers 1 || status=1
         read -r p2 f2 < <(browser_sums)
         [ $((p2 + f2)) != "$f" ] || { p=$((p + p2)) f=$f2; }
         [ "$status$f" != 00 ] || passed_alone "browser stories"
