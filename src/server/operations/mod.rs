@@ -274,7 +274,7 @@ impl Operations {
     ) -> Result<Arc<Group>, Fault> {
         let group = self.group_to_see(actor, &id.group)?;
         actor.may(verb, Place::lock(id))?;
-        check_key(&id.key)?;
+        check_length(&id.key)?;
         check_name(&group, &id.key)?;
         Ok(group)
     }
@@ -311,6 +311,7 @@ async fn wake(mut gone: broadcast::Receiver<LockId>, queues: AllQueues) {
     }
 }
 
+/// Whether there is a lock of this name to do something about. A key without a name can be on a server, and is shown.
 fn check_key(key: &LockKey) -> Result<(), Fault> {
     if key.as_bytes().is_empty() {
         return Err(Fault::Impossible {
@@ -319,6 +320,10 @@ fn check_key(key: &LockKey) -> Result<(), Fault> {
             min_ttl_ms: None,
         });
     }
+    check_length(key)
+}
+
+fn check_length(key: &LockKey) -> Result<(), Fault> {
     if key.as_bytes().len() > LONGEST_KEY {
         return Err(Fault::Impossible {
             field: "key".into(),
