@@ -31,7 +31,7 @@ pub const MOST_NAMES: usize = 200_000;
 
 /// Nor are more bytes of names handed on per pass than this, and of long ones than this: whoever writes to a node chooses its names.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
-const MOST_BYTES_OF_LONG: usize = 4 * 1024 * 1024;
+const MOST_BYTES_OF_LONG: usize = 2 * 1024 * 1024;
 /// A name with more bytes than any library writes.
 const LONG: usize = 256;
 /// A call whose names have more bytes than this asks for too many.

@@ -22,23 +22,49 @@ pub fn slot_of(key: &[u8]) -> u16 {
 /// A hash tag for each slot: a number whose digits lie in it. For names that cannot be their own tag.
 ///
 /// It is searched for each time: such names are rare, and a table of all slots takes a command longer to make than a node may take.
+/// Numbers that begin alike share the work for their beginning, since some take a hundred thousand tries.
 pub fn tag_of(slot: u16) -> u32 {
-    let lies_in_it = |number: &u32| crc16(number.to_string().as_bytes()) % SLOTS == slot;
-    (0..).find(lies_in_it).unwrap_or_default()
+    let with_beginning = |beginning: u32| {
+        let crc = crc16(beginning.to_string().as_bytes());
+        let lies_in_it = |end: &u32| {
+            let digits = [end / 100, end / 10 % 10, end % 10];
+            let digit =
+                |crc, digit: u32| crc16_with(crc, b'0' + u8::try_from(digit).unwrap_or_default());
+            digits.into_iter().fold(crc, digit) % SLOTS == slot
+        };
+        let end = (0..1_000).find(lies_in_it)?;
+        Some(beginning * 1_000 + end)
+    };
+    (1..).find_map(with_beginning).unwrap_or_default()
 }
 
 /// CRC-16/XMODEM, as the specification of Redis Cluster has it.
 fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 == 0 {
-                shifted
-            } else {
-                shifted ^ 0x1021
+    bytes.iter().copied().fold(0, crc16_with)
+}
+
+/// The checksum of what had this one, and one byte more.
+fn crc16_with(crc: u16, byte: u8) -> u16 {
+    const TABLE: [u16; 256] = {
+        let (mut table, mut byte) = ([0; 256], 0_u16);
+        while byte < 256 {
+            let (mut crc, mut bit) = (byte << 8, 0);
+            while bit < 8 {
+                let shifted = crc << 1;
+                crc = if crc & 0x8000 == 0 {
+                    shifted
+                } else {
+                    shifted ^ 0x1021
+                };
+                bit += 1;
             }
-        })
-    })
+            table[byte as usize] = crc;
+            byte += 1;
+        }
+        table
+    };
+    let [high, _] = crc.to_be_bytes();
+    (crc << 8) ^ TABLE[usize::from(high ^ byte)]
 }
 
 /// The answer to `CLUSTER SLOTS`: the primaries and what they serve.
