@@ -151,7 +151,7 @@ pub struct Coverage {
     pub keys_seen: u64,
     /// Names that matched the patterns.
     pub keys_matched: u64,
-    /// Names that matched and are passed over: longer than 16384 bytes, or beyond what is kept of long names (4 MiB a pass above 256
+    /// Names that matched and are passed over: longer than 16384 bytes, or beyond what is kept of long names (2 MiB a pass above 256
     /// bytes each, 32 MiB of all). Locks with these names are not shown.
     #[serde(default)]
     pub names_passed_over: u64,

@@ -15,7 +15,7 @@ fn passed_over(patient: &Patient<'_>) -> Option<Finding> {
         code: "names-passed-over",
         severity: Severity::Warning,
         what: format!("Names that are too long to be looked at: {count} in the last pass."),
-        why: "Locks with these names are not shown. Names are kept in memory, so their bytes have bounds: 16384 for one, 4 MiB for all above 256 bytes, 32 MiB for all together.",
+        why: "Locks with these names are not shown. Names are kept in memory, so their bytes have bounds: 16384 for one, 2 MiB for all above 256 bytes, 32 MiB for all together.",
         fix: "Use short names, with a digest in place of what is long; exclude names that are no locks with `ignore`.".to_owned(),
         commands: Vec::new(),
     };

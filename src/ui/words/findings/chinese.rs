@@ -265,7 +265,7 @@ pub(super) fn sentences(finding: &Finding) -> Option<[String; 3]> {
         ),
         "names-passed-over" => (
             format!("上一轮扫描中有 {} 个键名过长，未予查看。", figure("count")),
-            "使用这些键名的锁不会显示。键名保存在内存中，因此字节数有上限：单个 16384，所有超过 256 字节的合计 4 MiB，全部合计 32 MiB。",
+            "使用这些键名的锁不会显示。键名保存在内存中，因此字节数有上限：单个 16384，所有超过 256 字节的合计 2 MiB，全部合计 32 MiB。",
             "使用较短的键名，把长的部分换成摘要；不是锁的键名用 ignore 排除。".to_owned(),
         ),
         "leases-too-short" => (
