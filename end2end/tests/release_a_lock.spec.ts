@@ -149,7 +149,7 @@ test('outside production a reason is enough; in a read-only group nothing is', a
 
 test('a release that does harm says so first and asks twice, outside production too', async ({ page, lab }) => {
   const [node] = await lab.nodes(1);
-  const console = await lab.console({ name: 'play', nodes: [node] });
+  const console = await lab.console({ name: 'play', nodes: [node], keys: ['bull:*'] });
   const job = 'bull:mail:7:lock';
   await node.redis.hset('bull:mail:7', 'name', 'welcome');
   await take([node], job, '6d1f0c3e-6a37-4ae6-9d0e-0f5c4a3cfe05', 60_000);
