@@ -147,9 +147,12 @@ fn Sighted(
                     Known::Here(_) | Known::Asked(_) | Known::Left(..) => None,
                 })
             };
-            // Of a group that is not there, the same would be said twice.
+            // Of a group that is not there and of a name that is not watched, the same would be said twice.
             let may_have_been = known.with_untracked(|known| match known {
-                Known::Nowhere(fault) => !matches!(fault, Fault::UnknownGroup { .. }),
+                Known::Nowhere(fault) => !matches!(
+                    fault,
+                    Fault::UnknownGroup { .. } | Fault::OutsideKeys { .. }
+                ),
                 Known::Here(_) | Known::Asked(_) | Known::Left(..) => true,
             });
             view! {
