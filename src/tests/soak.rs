@@ -47,6 +47,42 @@ const LOCKS: [(&str, std::ops::Range<u64>); 6] = [
     ("lock:long-other", 60_000..600_001),
 ];
 
+/// What happened when, to be printed if something is left: the changes, and what came of each token's requests.
+struct Journal {
+    began: Instant,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Journal {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            lines: Mutex::default(),
+        }
+    }
+
+    fn write(&self, what: impl std::fmt::Display) {
+        let line = format!("{:9.3} {what}", self.began.elapsed().as_secs_f64());
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(line);
+    }
+
+    /// The lines that name this token, among the changes that came within some lines of them.
+    fn of(&self, token: &str) -> String {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = lines.iter().position(|line| line.contains(token));
+        let last = lines.iter().rposition(|line| line.contains(token));
+        let (Some(first), Some(last)) = (first, last) else {
+            return format!("{token} was never sent");
+        };
+        let around = first.saturating_sub(200)..lines.len().min(last + 200);
+        let told = lines[around]
+            .iter()
+            .filter(|line| line.contains(token) || !line.contains("client-"));
+        told.fold(String::new(), |text, line| text + line + "\n")
+    }
+}
+
 /// What happened, to be printed at the end.
 #[derive(Default)]
 struct Counts {
@@ -79,6 +115,7 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
         tokio::join!(RedisNodes::start_with(3, &PERSISTENT), RedisNodes::start(2));
     let mut nodes = RedisNodes(kept.0.into_iter().chain(forgetful.0).collect());
     let counts = Arc::new(Counts::default());
+    let journal = Arc::new(Journal::new());
     let mut consoles = Vec::new();
     for n in 0..CONSOLES {
         consoles.push(Arc::new(Console::start(n, nodes.proxies().await).await));
@@ -94,6 +131,7 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
                 consoles: consoles.clone(),
                 sections: Arc::clone(&sections),
                 counts: Arc::clone(&counts),
+                journal: Arc::clone(&journal),
                 is_over: Arc::clone(&is_over),
             };
             tokio::spawn(client.live(seed))
@@ -104,8 +142,8 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
     let restarts = tokio::sync::Mutex::new(());
     let changes = async {
         tokio::join!(
-            restart_nodes(&mut nodes, &restarts, seed, until, &counts),
-            restart_consoles(&consoles, &restarts, seed, until, &counts),
+            restart_nodes(&mut nodes, &restarts, seed, until, &counts, &journal),
+            restart_consoles(&consoles, &restarts, seed, until, &counts, &journal),
             change_latency(&consoles, seed, until, &counts),
             step_clocks(&consoles, seed, until, &counts),
             reload(&consoles, seed, until, &counts),
@@ -129,7 +167,10 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
         }
         assert!(
             began.elapsed() < PATIENCE,
-            "seed {seed}: still there: {left:?}"
+            "seed {seed}: still there:\n{}",
+            left.iter().fold(String::new(), |text, (what, token)| {
+                format!("{text}{what}\n{}", journal.of(token))
+            })
         );
         sleep(Duration::from_millis(100)).await;
     }
@@ -155,15 +196,16 @@ async fn no_two_clients_hold_a_lock_while_consoles_clocks_servers_and_networks_c
     }
 }
 
-/// The locks that are still there, node by node.
-async fn locks_left(nodes: &RedisNodes) -> Vec<String> {
+/// The locks that are still there, node by node, with their tokens.
+async fn locks_left(nodes: &RedisNodes) -> Vec<(String, String)> {
     let mut left = Vec::new();
     for (n, node) in nodes.0.iter().enumerate() {
         let mut client = node.client().await;
         for (lock, _) in LOCKS {
             let pttl: i64 = client.pttl(lock).await.unwrap();
-            if pttl != -2 {
-                left.push(format!("{lock} on node {n} for {pttl} ms"));
+            let token: Option<String> = client.get(lock).await.unwrap();
+            if let Some(token) = token {
+                left.push((format!("{lock} on node {n} for {pttl} ms"), token));
             }
         }
     }
@@ -262,15 +304,18 @@ async fn restart_nodes(
     seed: u64,
     until: Instant,
     counts: &Counts,
+    journal: &Journal,
 ) {
     let mut dice = StdRng::seed_from_u64(seed);
     while pause(&mut dice, 500..4_000, until).await {
         let _alone = restarts.lock().await;
         let n = dice.random_range(0..nodes.0.len());
         let node: &mut RedisNode = &mut nodes.0[n];
+        journal.write(format_args!("node {n} is killed"));
         node.kill().await;
         pause(&mut dice, 100..2_000, until).await;
         node.restart().await;
+        journal.write(format_args!("node {n} is back"));
         add(&counts.node_restarts);
         // What could not be taken back meanwhile is taken back now.
         pause(&mut dice, 2_500..3_000, until).await;
@@ -283,12 +328,17 @@ async fn restart_consoles(
     seed: u64,
     until: Instant,
     counts: &Counts,
+    journal: &Journal,
 ) {
     let mut dice = StdRng::seed_from_u64(seed.wrapping_add(1));
     while pause(&mut dice, 2_000..15_000, until).await {
         let _alone = restarts.lock().await;
         let is_killed = dice.random_bool(0.25);
-        consoles.choose(&mut dice).unwrap().restart(is_killed).await;
+        let n = dice.random_range(0..consoles.len());
+        let how = if is_killed { "killed" } else { "stopped" };
+        journal.write(format_args!("console {n} is {how}"));
+        consoles[n].restart(is_killed).await;
+        journal.write(format_args!("console {n} is back"));
         add(&counts.console_restarts);
     }
 }
@@ -340,6 +390,7 @@ struct Client {
     consoles: Vec<Arc<Console>>,
     sections: Arc<Sections>,
     counts: Arc<Counts>,
+    journal: Arc<Journal>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -359,7 +410,25 @@ enum Reply {
     Lost,
 }
 
+impl std::fmt::Display for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Answered(status, body) => write!(f, "{status} {body}"),
+            Self::Lost => f.write_str("no answer"),
+        }
+    }
+}
+
 impl Client {
+    fn any_console(&self, dice: &mut StdRng) -> (usize, &Console) {
+        let n = dice.random_range(0..self.consoles.len());
+        (n, &self.consoles[n])
+    }
+
+    fn tell(&self, token: &str, what: std::fmt::Arguments<'_>) {
+        self.journal.write(format_args!("{token} {what}"));
+    }
+
     async fn live(self, seed: u64) {
         let http = HttpClient::builder(TokioExecutor::new()).build_http();
         let mut dice = StdRng::seed_from_u64(seed ^ (self.number as u64 + 1) << 32);
@@ -377,13 +446,18 @@ impl Client {
         } else {
             0
         };
-        let console = self.consoles.choose(dice).unwrap();
+        let (n, console) = self.any_console(dice);
         // A token of its own, so that a lock whose grant was lost on the way can still be given back.
         let token = format!("client-{}-{:016x}", self.number, dice.random::<u64>());
         let sent = Instant::now();
         let body = json!({ "ttl_ms": ttl, "wait_ms": waits, "token": token });
+        self.tell(
+            &token,
+            format_args!("asks console {n} for {lock}, {ttl} ms"),
+        );
         let reply = post(http, console.address(), lock, "acquire", body).await;
         let answered = Instant::now();
+        self.tell(&token, format_args!("acquire at {n}: {reply}"));
         match reply {
             Reply::Answered(201, granted) => {
                 add(&self.counts.granted);
@@ -433,10 +507,11 @@ impl Client {
         if let Some(mut inside) = self.sections.enter(lock, self.number, fence, valid_until) {
             sleep(Duration::from_millis(dice.random_range(0..30))).await;
             if dice.random_bool(0.2) {
-                let console = self.consoles.choose(dice).unwrap();
+                let (n, console) = self.any_console(dice);
                 let sent = Instant::now();
                 let body = json!({ "token": token, "ttl_ms": ttl });
                 let reply = post(http, console.address(), lock, "extend", body).await;
+                self.tell(&token, format_args!("extend at {n}: {reply}"));
                 if let Reply::Answered(200, extended) = reply {
                     let validity = extended["validity_ms"].as_u64().unwrap();
                     let safe = validity.min(ttl - ttl / 100 - 2);
@@ -455,9 +530,11 @@ impl Client {
     async fn give_back(&self, http: &Http, dice: &mut StdRng, lock: &str, token: &str) {
         let began = Instant::now();
         loop {
-            let console = self.consoles.choose(dice).unwrap();
+            let (n, console) = self.any_console(dice);
             let body = json!({ "token": token });
-            match post(http, console.address(), lock, "release", body).await {
+            let reply = post(http, console.address(), lock, "release", body).await;
+            self.tell(token, format_args!("release at {n}: {reply}"));
+            match reply {
                 Reply::Answered(200 | 404 | 409, _) => return,
                 Reply::Answered(429 | 503, _) | Reply::Lost => {}
                 Reply::Answered(status, body) => panic!("{status} {body}"),
