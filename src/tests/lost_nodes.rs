@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{ActOutcome, LockKey, NodeState};
 use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
+use redis::AsyncCommands as _;
 
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup, config_of};
@@ -113,6 +114,40 @@ async fn what_hanging_nodes_took_late_is_cleared_away() {
     group.is_up().await;
     eventually_is("nothing of the failed attempt is left", async || {
         nodes.values(0..3, &key).await == [None, None, None]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_first_try_left_is_cleared_away_though_no_node_answers_the_second() {
+    let nodes = RedisNodes::start(3).await;
+    let group = nodes.group().await;
+    let key = LockKey::from("lock:a");
+    for node in [0, 2] {
+        let mut client = nodes.0[node].client().await;
+        let () = client.pset_ex("lock:a", "another", 60_000).await.unwrap();
+    }
+    nodes.0[1].stop().await;
+
+    let want = Want {
+        brought: true,
+        ..Want::plain(&key, &Token::mint("us"), Duration::from_mins(10))
+    };
+    let mut claim = Claim::new(&group, &want);
+    let first = claim.try_once().await;
+    assert!(matches!(first.end, End::Taken { .. }), "{first:?}");
+    nodes.0[0].stop().await;
+    nodes.0[2].stop().await;
+    assert_eq!(claim.try_once().await.end, End::NoQuorum);
+    drop(claim);
+    // What the first try sent arrives now.
+    for node in &nodes.0 {
+        node.go_on().await;
+    }
+    group.is_up().await;
+    let another = Some(b"another".to_vec());
+    eventually_is("nothing of ours is left", async || {
+        nodes.values(0..3, &key).await == [another.clone(), None, another.clone()]
     })
     .await;
 }

@@ -85,8 +85,8 @@ pub struct Claim<'a> {
     pub(super) lease_ends: Instant,
     /// Cancelled when nobody listens any more: then what is won is taken back.
     hung_up: CancellationToken,
-    /// Nothing that the last try may have left was its owner's before, although the token was brought along.
-    pub(super) was_new: bool,
+    /// Nodes where what a try may have left was not its owner's before, although the token was brought along.
+    pub(super) new_there: BTreeSet<usize>,
 }
 
 impl<'a> Claim<'a> {
@@ -112,7 +112,7 @@ impl<'a> Claim<'a> {
             unsure: BTreeSet::new(),
             lease_ends: Instant::now(),
             hung_up: CancellationToken::new(),
-            was_new: false,
+            new_there: BTreeSet::new(),
         }
     }
 
@@ -164,9 +164,10 @@ impl<'a> Claim<'a> {
         let limit = self.limit();
         let places = self.seats.len();
         let everywhere = || (0..places).collect();
-        // What a token that was brought along holds already must survive that its owner stops listening.
+        // What a token that was brought along holds already must survive that its owner stops listening. What an earlier try
+        // left is not that.
         let may_be = if brought {
-            BTreeSet::new()
+            self.new_there.clone()
         } else {
             everywhere()
         };
@@ -197,17 +198,22 @@ impl<'a> Claim<'a> {
         if is_heard && let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
             // A node that has not answered yet gives the lock or does not; a release reaches it after that.
             self.doubtful.clear();
+            self.new_there.clear();
             let token = written.or_else(|| self.changed_token());
             return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
         }
-        self.was_new = ballot.was_new();
-        self.doubtful = ballot.left_behind(brought && !self.was_new, &before);
+        let was_new = ballot.was_new();
+        self.doubtful = ballot.left_behind(brought && !was_new, &before);
         if self.enters_again() {
             // What was entered before stays as it was: only this entry is taken back there.
             let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
             self.doubtful.retain(|place| !entered(place));
         }
+        if was_new {
+            self.new_there = self.doubtful.clone();
+        }
         let undone = self.undo(&ballot).await;
+        self.new_there = &self.new_there & &self.doubtful;
         self.attempt(
             &ballot,
             &undone,

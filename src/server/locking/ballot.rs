@@ -202,11 +202,14 @@ impl Ballot {
     /// an earlier try of the same token may have left something.
     ///
     /// With a token that was brought along, its owner may rely on what it had before: unless that cannot have been a
-    /// quorum, nothing is taken back but what this try brought to a node.
+    /// quorum, nothing is taken back but what this try or one of the earlier ones brought to a node.
     pub fn left_behind(&self, brought: bool, before: &BTreeSet<usize>) -> BTreeSet<usize> {
         if brought && self.may_have_been_held() {
-            let is_new =
-                |node: &usize| matches!(self.votes[*node], Some(Vote::Ours { again: false, .. }));
+            let is_new = |node: &usize| match &self.votes[*node] {
+                Some(Vote::Ours { again, .. }) => !again || before.contains(node),
+                Some(Vote::Missed(_)) | None => before.contains(node),
+                Some(Vote::Absent | Vote::Theirs(_) | Vote::WrongType(_)) => false,
+            };
             return (0..self.votes.len()).filter(is_new).collect();
         }
         let may_be = |node: &usize| match &self.votes[*node] {

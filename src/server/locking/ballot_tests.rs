@@ -154,6 +154,29 @@ fn from_an_owner_that_may_rely_on_its_lock_nothing_is_taken_back() {
 }
 
 #[test]
+fn what_an_earlier_try_brought_to_a_node_is_taken_back_though_too_few_nodes_answer_the_next() {
+    let missed = || {
+        let reason = String::new();
+        Vote::Missed(Missed::NotAsked { reason })
+    };
+    let left = |first: Vote, before: &[usize]| {
+        let mut ballot = Ballot::new(3);
+        ballot.hear(0, first);
+        ballot.hear(1, missed());
+        ballot.hear(2, missed());
+        ballot.left_behind(true, &before.iter().copied().collect())
+    };
+    assert_eq!(left(missed(), &[0]), BTreeSet::from([0]));
+    let still_there = Vote::Ours {
+        again: true,
+        fence: None,
+    };
+    assert_eq!(left(still_there.clone(), &[0]), BTreeSet::from([0]));
+    assert_eq!(left(still_there, &[]), BTreeSet::new(), "its owner's");
+    assert_eq!(left(Vote::Absent, &[0]), BTreeSet::new());
+}
+
+#[test]
 fn who_did_not_get_the_lock_may_stand_in_the_nodes_queue() {
     let mut ballot = Ballot::new(5);
     ballot.hear(0, ours(1));

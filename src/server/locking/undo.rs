@@ -130,9 +130,12 @@ impl Claim<'_> {
         // What is withdrawn leaves the queue as well.
         let queued = nodes(&queued - &doubtful);
         self.later(self.errand(Task::Leave(self.wait)), queued);
-        if !self.want.brought || self.was_new {
-            self.later(self.errand(Task::Withdraw(self.wait)), nodes(doubtful));
-        }
+        let taken_back = if self.want.brought {
+            &doubtful & &self.new_there
+        } else {
+            doubtful
+        };
+        self.later(self.errand(Task::Withdraw(self.wait)), nodes(taken_back));
     }
 }
 
