@@ -487,7 +487,12 @@ impl Client {
                 assert!(ttl < 5_000, "{refusal}");
                 add(&self.counts.too_short);
             }
-            Reply::Answered(409 | 429 | 503, _) => add(&self.counts.refused),
+            Reply::Answered(409 | 429, _) => add(&self.counts.refused),
+            Reply::Answered(503, _) => {
+                add(&self.counts.refused);
+                // A node that did not answer may have given it.
+                self.give_back(http, dice, lock, &token).await;
+            }
             Reply::Answered(status, body) => panic!("{status} {body}"),
             Reply::Lost => {
                 add(&self.counts.unanswered);

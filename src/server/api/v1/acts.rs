@@ -47,9 +47,9 @@ pub struct AcquireBody {
     /// One's own token instead of a fresh one: 1 to 512 bytes, unguessable, used by nobody else, and not again once it was
     /// released, its acquire failed or was hung up on: a node that was out of reach may still be told of the release. After a
     /// failure or a hang-up it is taken back where a node said that it had not been there before; what a node did not answer
-    /// in time ends with its lease. Where it already holds
-    /// the lock, a `plain` lock is extended to `ttl_ms` if that is longer, and a Redisson lock is entered once more (and is
-    /// to be released as often).
+    /// in time ends with its lease, or with a release of this token, which is worth asking for after a 503. Where it
+    /// already holds the lock, a `plain` lock is extended to `ttl_ms` if that is longer, and a Redisson lock is entered
+    /// once more (and is to be released as often).
     #[schema(min_length = 1, max_length = 512)]
     #[serde(default)]
     token: Option<String>,
