@@ -16,6 +16,7 @@ use super::end::end;
 use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
 use super::stragglers::Stragglers;
+use super::suspension::LeaseBegan;
 use super::tidy;
 use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
@@ -159,7 +160,7 @@ impl<'a> Claim<'a> {
     pub async fn try_once(&mut self) -> Attempt {
         self.change_token_if_unsure();
         self.seats = self.group.seats(&self.want.key);
-        let began = Instant::now();
+        let began = LeaseBegan::now();
         let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
         let limit = self.limit();
         let places = self.seats.len();
@@ -178,8 +179,8 @@ impl<'a> Claim<'a> {
         };
         let before = std::mem::replace(&mut self.doubtful, may_be);
         let stood = std::mem::replace(&mut self.queued, may_stand);
-        self.lease_ends = began + limit + ttl;
-        self.group.leases().note(ttl, began.into_std());
+        self.lease_ends = began.at() + limit + ttl;
+        self.group.leases().note(ttl, began.at().into_std());
 
         let now = self.group.clock().now();
         let written = layout.written(&self.want.token, ttl, now);
@@ -187,8 +188,8 @@ impl<'a> Claim<'a> {
             .vote(written.as_ref().unwrap_or(&self.want.token))
             .await;
         let settings = &self.group.config.locking;
-        let known_at = Instant::now();
-        let validity = quorum::validity(ttl, known_at - began, settings.drift);
+        let (known_at, elapsed) = (Instant::now(), began.elapsed());
+        let validity = quorum::validity(ttl, elapsed, settings.drift);
         let end = end(&ballot, validity, self.group.clock().now());
         if self.stands_in_line() {
             let queued = ballot.queued(&|node| stood.contains(&node));

@@ -21,6 +21,7 @@ use super::end::end_of_extend;
 use super::layouts::{Form, Layout, Request};
 use super::owners::{found_there, in_the_way, outcome};
 use super::stragglers::Stragglers;
+use super::suspension::LeaseBegan;
 use super::tidy::{Errand, Task};
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, Lease, LockKey, NodeAct, Timestamp, quorum};
@@ -39,13 +40,13 @@ type Answers = Vec<Option<Result<Told, Missed>>>;
 ///
 /// It never becomes shorter anywhere: an extension that fails leaves what was promised before as it was, and a short one that succeeds too.
 pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
-    let began = Instant::now();
+    let began = LeaseBegan::now();
     let layout = Layout::of_token(token);
     let now = group.clock().now();
     let written = layout.written(token, ttl, now);
     let tokens = (token, written.as_ref().unwrap_or(token));
     let seats = group.seats(key);
-    group.leases().note(ttl, began.into_std());
+    group.leases().note(ttl, began.at().into_std());
     let mut ballot = Ballot::new(seats.len());
     let forms = &Mutex::new(Vec::with_capacity(seats.len()));
     let answers = ask(
@@ -71,8 +72,8 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
         },
     )
     .await;
-    let known_at = Instant::now();
-    let validity = quorum::validity(ttl, known_at - began, group.config.locking.drift);
+    let (known_at, elapsed) = (Instant::now(), began.elapsed());
+    let validity = quorum::validity(ttl, elapsed, group.config.locking.drift);
     let end = end_of_extend(&ballot, validity, now);
     let mut nodes = acts(group, &seats, &answers, &ActOutcome::Extended, key);
     let forms = std::mem::take(&mut *forms.lock().unwrap_or_else(PoisonError::into_inner));
@@ -180,7 +181,7 @@ pub enum StillHeld {
 
 /// Whether the owner of this token still holds the lock, by what the nodes show. Nothing is changed on any of them.
 pub async fn still_held(group: &Group, key: &LockKey, token: &Token) -> StillHeld {
-    let (began, limit) = (Instant::now(), group.config.command_timeout);
+    let (began, limit) = (LeaseBegan::now(), group.config.command_timeout);
     let (layout, drift) = (Layout::of_token(token), group.config.locking.drift);
     let seats = group.seats(key);
     let reading = seats.iter().map(|node| async move {
@@ -216,10 +217,10 @@ pub async fn still_held(group: &Group, key: &LockKey, token: &Token) -> StillHel
     }
     let quorum = group.quorum();
     leases.sort_unstable_by(|a, b| b.cmp(a));
-    let elapsed = began.elapsed();
+    let (known_at, elapsed) = (Instant::now(), began.elapsed());
     match leases.get(quorum - 1) {
         Some(lease) => match quorum::validity(*lease, elapsed, drift) {
-            Some(left) => StillHeld::Until(began + elapsed + left),
+            Some(left) => StillHeld::Until(known_at + left),
             None => StillHeld::Not(nodes),
         },
         None if leases.len() + unread < quorum => StillHeld::Not(nodes),

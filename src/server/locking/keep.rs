@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::keeping::chance;
 use super::pace::{Limits, Pace, Step};
+use super::suspension::suspended;
 use super::{End, Layout, Token};
 use crate::domain::{Fingerprint, LockKey, NodeAct};
 use crate::server::clock::Clock;
@@ -17,6 +18,9 @@ use crate::server::nodes::Group;
 use crate::server::telemetry::traces::Act;
 
 pub use super::keeping::{Ended, Keeping, Loss};
+
+/// So often it is looked whether the machine was suspended: timers do not tell.
+const SUSPENSION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A lock that was just acquired, to be kept.
 #[derive(Clone, Debug)]
@@ -66,6 +70,7 @@ pub fn keep(group: Arc<Group>, hold: Hold) -> Kept {
         ended: None,
         pace: Pace::new(ttl, validity, drift, hold.limits, hold.ahead, now, chance()),
         edition: 0,
+        suspended: suspended(),
     };
     let told = Arc::new(watch::Sender::new(keeping));
     tokio::spawn(until_ended(group, key, token, Arc::clone(&told)));
@@ -129,6 +134,7 @@ impl Kept {
         let now = Instant::now();
         self.told.send_modify(|keeping| {
             keeping.edition = keeping.edition.wrapping_add(1);
+            keeping.note_suspension(suspended());
             keeping.pace.extended(ttl, validity, now, chance());
             keeping.expires_at = self.clock.now().plus(validity);
             (keeping.nodes, keeping.owner) = (nodes, owner);
@@ -193,6 +199,7 @@ async fn renew(group: &Group, key: &LockKey, token: &Token, told: &watch::Sender
             Step::Over => return,
             Step::Sleep(until) => {
                 // Whatever changes, and when nothing does: look again.
+                let until = until.min(Instant::now() + SUSPENSION_INTERVAL);
                 let _either = timeout_at(until, changes.changed()).await;
             }
             Step::Renew => {

@@ -6,9 +6,13 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::pace::{Limit, Pace, Step};
+use super::suspension::suspended;
 use super::{Attempt, End};
 use crate::domain::{Fingerprint, NodeAct, Owner, Timestamp};
 use crate::server::clock::Clock;
+
+/// Less than this is not taken for a suspension: so long it may take to read two clocks one after the other.
+const SHORTEST_SUSPENSION: Duration = Duration::from_millis(100);
 
 /// How keeping a lock ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +36,9 @@ pub enum Loss {
     #[error("its key holds something else now: {0}")]
     WrongType(String),
     /// No renewal succeeded in time. Nodes that cannot be asked may still have it until its lease is over there.
-    #[error("it could not be renewed in time: too few nodes answered")]
+    #[error(
+        "it could not be renewed in time: too few nodes answered, or this machine was suspended"
+    )]
     Unrenewed,
     /// It was kept as long as it may be.
     #[error("it was kept as long as this group allows ({0}), and its lease ran out")]
@@ -67,6 +73,8 @@ pub struct Keeping {
     pub(super) pace: Pace,
     /// Changes when somebody else interferes: what is under way then is asked again.
     pub(super) edition: u32,
+    /// For how long this machine had been suspended when the pace was last set by the clocks.
+    pub(super) suspended: Duration,
 }
 
 impl Keeping {
@@ -80,7 +88,8 @@ impl Keeping {
         self.pace.extensions()
     }
 
-    /// Until when it may be relied on: by a clock that nobody sets.
+    /// Until when it may be relied on: by a clock that nobody sets. Up to a second after the machine was suspended, that is not
+    /// taken off yet.
     pub fn valid_until(&self) -> Instant {
         self.pace.valid_until()
     }
@@ -124,8 +133,18 @@ impl Keeping {
         }
     }
 
+    /// Takes off what the machine was suspended for since the last time.
+    pub(super) fn note_suspension(&mut self, suspended: Duration) {
+        let span = suspended.saturating_sub(self.suspended);
+        if span >= SHORTEST_SUSPENSION {
+            self.suspended = suspended;
+            self.pace.suspended(span, Instant::now());
+        }
+    }
+
     /// What to do now; what that means for how it stands is noted down.
     pub(super) fn step(&mut self) -> Step {
+        self.note_suspension(suspended());
         let now = Instant::now();
         let step = self.pace.next(now);
         self.rests = self.pace.limit(now);
@@ -140,4 +159,36 @@ impl Keeping {
 /// What keeps those who began at the same moment from staying in step.
 pub(super) fn chance() -> f64 {
     rand::random()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::quorum::Drift;
+    use crate::server::locking::pace::Limits;
+
+    #[test]
+    fn a_lock_whose_lease_ended_while_the_machine_was_suspended_is_lost_at_the_next_look() {
+        let lease = Duration::from_secs(30);
+        let pace = |now| {
+            let drift = Drift::default();
+            Pace::new(lease, lease, drift, Limits::NONE, Duration::ZERO, now, 0.0)
+        };
+        let mut keeping = Keeping {
+            expires_at: Timestamp::from_millis(0),
+            nodes: Vec::new(),
+            owner: Fingerprint::parse("00112233aabbccdd").unwrap(),
+            rests: None,
+            ended: None,
+            pace: pace(Instant::now()),
+            edition: 0,
+            suspended: suspended(),
+        };
+        // What it takes to read two clocks is no suspension.
+        keeping.note_suspension(keeping.suspended + Duration::from_millis(99));
+        assert!(matches!(keeping.step(), Step::Sleep(_)));
+        keeping.note_suspension(keeping.suspended + lease);
+        assert_eq!(keeping.step(), Step::Over);
+        assert_eq!(keeping.ended, Some(Ended::Lost(Loss::Unrenewed)));
+    }
 }

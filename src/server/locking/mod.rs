@@ -17,6 +17,7 @@ mod owners;
 pub mod pace;
 mod recipes;
 mod stragglers;
+mod suspension;
 mod tidy;
 mod together;
 mod token;

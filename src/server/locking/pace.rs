@@ -166,6 +166,13 @@ impl Pace {
         self.lease(ttl, now + validity, chance);
     }
 
+    /// The machine was suspended for this long, which no `Instant` tells: everything is due that much earlier.
+    pub fn suspended(&mut self, span: Duration, now: Instant) {
+        for moment in [&mut self.held_since, &mut self.valid_until, &mut self.due] {
+            *moment = moment.checked_sub(span).unwrap_or(now);
+        }
+    }
+
     /// Renew it as soon as that may be.
     pub fn hurry(&mut self, now: Instant) {
         self.due = now;

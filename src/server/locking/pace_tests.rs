@@ -53,6 +53,21 @@ fn a_lock_is_renewed_a_third_of_its_lease_after_it_was_asked_for() {
 }
 
 #[test]
+fn while_the_machine_is_suspended_the_lease_goes_on() {
+    let start = Instant::now();
+    let suspended = |span| {
+        let mut pace = pace(start, FREELY, Duration::ZERO);
+        pace.suspended(span, start);
+        steps(&pace, start, [0])
+    };
+    assert_eq!(suspended(ms(5_000)), ["sleep until 4990"]);
+    assert_eq!(suspended(ms(10_000)), ["renew"]);
+    assert_eq!(suspended(ms(30_000)), ["over"]);
+    // Longer than the machine has been awake.
+    assert_eq!(suspended(Duration::MAX), ["over"]);
+}
+
+#[test]
 fn chance_brings_a_renewal_forward_by_a_tenth_of_the_interval_at_most() {
     let start = Instant::now();
     for (chance, due) in [(0.0, 20_000), (0.5, 19_500), (1.0, 19_000)] {

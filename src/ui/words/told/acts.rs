@@ -209,8 +209,8 @@ pub(super) const SENTENCES: Sentences = &[
         "它的键里现在是别的东西：{}",
     ),
     (
-        "it could not be renewed in time: too few nodes answered",
-        "没能及时续租：应答的节点太少",
+        "it could not be renewed in time: too few nodes answered, or this machine was suspended",
+        "没能及时续租：应答的节点太少，或本机曾被挂起",
     ),
     (
         "it was kept as long as this group allows ({}), and its lease ran out",
