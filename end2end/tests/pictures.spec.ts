@@ -153,6 +153,8 @@ test.describe('in Chinese', () => {
     await page.goto(`${console.url}/?sort=key`);
     await expect(page.getByText(/^实时，\d/)).toBeVisible({ timeout: 90_000 });
     await expect(page.locator('tr.lock-row')).toHaveCount(4);
+    // Until each group was gone over once, the page says so.
+    await expect(page.getByText('扫描尚未结束')).toHaveCount(0, { timeout: 30_000 });
     await isAsPictured(page, 'locks-chinese');
   });
 });
