@@ -295,6 +295,17 @@ prometheus() {
 
 prometheus_into() (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb files)
 
+# PostgreSQL, which several consoles may share: the tests start servers of their own. Debian's package would make a database and start a
+# service for it, which nobody asked for.
+postgresql() {
+    [ ! -x /usr/lib/postgresql/15/bin/postgres ] || return 0
+    local settings=/etc/postgresql-common/createcluster.conf
+    # shellcheck disable=SC2016 # the shell of root puts in what $0 is
+    [ -e "$settings" ] || ! as_root true 2>/dev/null ||
+        as_root sh -c 'mkdir -p "$(dirname "$0")" && echo "create_main_cluster = false" >"$0"' "$settings"
+    apt_install "PostgreSQL" postgresql-15 -o DPkg::Options::=--force-confold
+}
+
 for what in "${@:-test}"; do
     case $what in
         build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
@@ -303,7 +314,7 @@ for what in "${@:-test}"; do
         bench) steps=(c_compiler rust redis) ;;
         test)
             steps=(c_compiler rust wasm_std lint_tools cargo_deny cargo_tools npm_packages redis browser chinese_letters)
-            steps+=(shell_tools fake_clock redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus)
+            steps+=(shell_tools fake_clock redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus postgresql)
             ;;
         *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
     esac

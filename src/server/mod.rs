@@ -23,6 +23,7 @@ mod reload;
 pub mod restarts;
 pub mod shared;
 pub mod state;
+pub mod storage;
 pub mod telemetry;
 mod threads;
 pub mod tls;

@@ -95,6 +95,7 @@ mod soak;
 #[cfg(feature = "sso")]
 mod sso;
 mod state;
+mod storage;
 mod storm;
 mod support;
 mod surveys;

@@ -194,7 +194,7 @@ pub(super) fn restarts() -> PathBuf {
 }
 
 /// Where programs keep what must outlive them.
-fn usual_folder() -> PathBuf {
+pub(super) fn usual_folder() -> PathBuf {
     // systemd names several folders with colons between them.
     let absolute = |name| {
         let folder = PathBuf::from(environment(name)?.split(':').next()?);

@@ -10,8 +10,8 @@ use toml::Spanned;
 use super::access::read_host;
 use super::{
     Config, ConfigError, DEFAULT_KEYS, FeedChoice, GroupConfig, LockingConfig, audit,
-    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, telemetry, tls,
-    webhook,
+    default_listen, even_count, kinds, limits, log, naming, node, sign_in, state, storage,
+    telemetry, tls, webhook,
 };
 use crate::domain::quorum::Drift;
 use crate::domain::{Environment, GroupKind};
@@ -42,6 +42,8 @@ struct File {
     webhook: Vec<webhook::Table>,
     #[serde(default)]
     audit: audit::Table,
+    #[serde(default)]
+    storage: storage::StorageConfig,
     state: Option<state::Table>,
     #[serde(default)]
     group: Vec<Spanned<Group>>,
@@ -108,7 +110,7 @@ pub fn parse(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, ConfigError> {
     let source = Source { name, text };
-    let file: File = toml::from_str(text)
+    let mut file: File = toml::from_str(text)
         .map_err(|why| ConfigError(source.at(why.span().unwrap_or(0..0), why.message())))?;
 
     let listen = match &file.listen {
@@ -126,6 +128,9 @@ pub fn parse(
         file.tls_key_file.as_ref(),
     )?;
     let limits = limits::read(&source, &file.limits)?;
+    file.storage
+        .expand(environment)
+        .map_err(|why| ConfigError(format!("{name}: `url` of [storage]: {why}")))?;
     if file.group.is_empty() {
         return Err(ConfigError(format!(
             "{name}:1:1: there is no [[group]]; name at least one group with its nodes"
@@ -137,6 +142,7 @@ pub fn parse(
         limits,
         log_format: file.log.format,
         audit: audit::read(&source, &file.audit, file.state.is_some())?,
+        storage: file.storage,
         restarts: Some(super::audit::restarts()),
         state: state::read(&source, file.state.as_ref(), environment)?,
         ..Config::of(Vec::new())

@@ -38,6 +38,7 @@ impl Config {
             ("[log]", self.log_format != later.log_format),
             ("[telemetry]", self.otlp != later.otlp),
             ("[audit]", self.audit != later.audit),
+            ("[storage]", self.storage != later.storage),
             ("[state]", state(self) != state(later)),
             (
                 "[sign_in] idle, longest",

@@ -14,6 +14,7 @@ pub mod oidc;
 mod place;
 mod sign_in;
 mod state;
+mod storage;
 pub mod telemetry;
 mod tls;
 mod url;
@@ -39,6 +40,7 @@ pub use naming::{Naming, Outside, Pin, RESERVED};
 pub use node::{Files, NodeConfig};
 pub use place::path;
 pub use state::StateConfig;
+pub use storage::{StorageConfig, StorageUrl};
 pub use telemetry::OtlpConfig;
 pub use tls::TlsConfig;
 pub use url::RedisUrl;
@@ -86,6 +88,8 @@ pub struct Config {
     pub webhooks: Vec<WebhookConfig>,
     /// Where acts are written down.
     pub audit: AuditConfig,
+    /// Where audit, sessions and idempotency records are.
+    pub storage: StorageConfig,
     /// The file that keeps which nodes restarted (`restarts.json` in the state directory); nothing where that is not kept.
     pub restarts: Option<PathBuf>,
     /// What several consoles share; nothing where each has its own.
@@ -174,6 +178,7 @@ impl Config {
             otlp: None,
             webhooks: Vec::new(),
             audit: AuditConfig::default(),
+            storage: StorageConfig::default(),
             restarts: None,
             state: None,
             access: AccessConfig::default(),

@@ -10,6 +10,7 @@ pub mod fake_servers;
 pub mod force;
 pub mod keys;
 pub mod ours;
+pub mod postgres;
 pub mod process;
 pub mod programs;
 pub mod prometheus;

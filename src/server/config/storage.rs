@@ -1,0 +1,172 @@
+//! The `[storage]` table: where the console keeps what must outlive it, and for how long.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::file::expand;
+
+/// The file in the state directory.
+const FILE: &str = "lockkeeper.db";
+/// The smallest `max_size`: less would not hold what one minute can bring.
+const MIN_SIZE: u64 = 16 << 20;
+
+/// Where audit, sessions and idempotency records are.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StorageConfig {
+    /// An SQLite file (`sqlite:///path`), or a PostgreSQL database (`postgres://…`) that several consoles share.
+    pub url: StorageUrl,
+    /// How long audit entries are kept; `None` (`"forever"`): until `max_size` is reached.
+    #[serde(deserialize_with = "retention")]
+    pub retention: Option<Duration>,
+    /// How many bytes audit entries may take; the oldest are removed first. Written like `"2GB"`.
+    #[serde(deserialize_with = "size")]
+    pub max_size: u64,
+}
+
+impl Default for StorageConfig {
+    fn default() -> Self {
+        Self {
+            url: StorageUrl::default(),
+            retention: Some(Duration::from_hours(30 * 24)),
+            max_size: 2_000_000_000,
+        }
+    }
+}
+
+impl StorageConfig {
+    /// Everything is in this SQLite file.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            url: StorageUrl::Sqlite(Some(path.into())),
+            ..Self::default()
+        }
+    }
+
+    /// Everything is in this PostgreSQL database.
+    pub fn postgres(url: impl Into<String>) -> Self {
+        Self {
+            url: StorageUrl::Postgres(url.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Puts in what the environment has for each `${NAME}` of the URL.
+    pub(super) fn expand(
+        &mut self,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), String> {
+        if let StorageUrl::Postgres(url) = &mut self.url {
+            *url = expand(url, environment)?;
+        }
+        Ok(())
+    }
+}
+
+/// The address of a database. Its password is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StorageUrl {
+    /// A file; without a path, `lockkeeper.db` in the state directory.
+    Sqlite(Option<PathBuf>),
+    /// A server.
+    Postgres(String),
+}
+
+impl Default for StorageUrl {
+    fn default() -> Self {
+        Self::Sqlite(None)
+    }
+}
+
+impl StorageUrl {
+    /// The file, where it is one.
+    pub fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::Sqlite(path) => {
+                let usual = || super::audit::usual_folder().join(FILE);
+                Some(path.clone().unwrap_or_else(usual))
+            }
+            Self::Postgres(_) => None,
+        }
+    }
+}
+
+/// Without user and password.
+impl fmt::Display for StorageUrl {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(_) => write!(to, "{}", self.path().unwrap_or_default().display()),
+            Self::Postgres(url) => {
+                let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+                let rest = rest.split('?').next().unwrap_or_default();
+                let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+                write!(to, "postgres://{rest}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StorageUrl {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{self}")
+    }
+}
+
+impl<'de> Deserialize<'de> for StorageUrl {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text));
+        }
+        let path = text.strip_prefix("sqlite:");
+        let path = path.map(|path| path.strip_prefix("//").unwrap_or(path));
+        match path {
+            Some(path) if path.is_empty() || path.ends_with('/') => {
+                Err(D::Error::custom("`url` must name a file"))
+            }
+            Some(path) if path.contains('?') => Err(D::Error::custom(
+                "the URL of a file has no parameters after `?`",
+            )),
+            Some(path) => Ok(Self::Sqlite(Some(PathBuf::from(path)))),
+            None => Err(D::Error::custom(
+                "this is not the URL of a database; write \"sqlite:///var/lib/lockkeeper/lockkeeper.db\" or \"postgres://user@host/database\"",
+            )),
+        }
+    }
+}
+
+fn retention<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text == "forever" {
+        return Ok(None);
+    }
+    match humantime::parse_duration(&text) {
+        Ok(span) if span >= Duration::from_hours(1) => Ok(Some(span)),
+        Ok(_) => Err(D::Error::custom("`retention` must be at least 1h")),
+        Err(_) => Err(D::Error::custom(
+            "this is not a span of time; write \"30d\", \"1y\" or \"forever\"",
+        )),
+    }
+}
+
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => 0,
+    };
+    let bytes = digits.parse::<u64>().ok();
+    match bytes.and_then(|bytes| bytes.checked_mul(unit)) {
+        Some(bytes) if bytes >= MIN_SIZE => Ok(bytes),
+        _ => Err(D::Error::custom(
+            "this is not a size of at least 17MB; write \"500MB\" or \"2GB\"",
+        )),
+    }
+}
