@@ -11,11 +11,10 @@ setup: ## Install everything the other targets need
 	@scripts/setup.sh test
 
 demo: ## Build and show the console on made-up clients and real Redis servers (ARGS="--listen 127.0.0.1:9000")
-	@scripts/setup.sh demo
-	@$(ENV) && cargo-leptos build && exec "$$target/debug/lockkeeper" demo $(ARGS)
+	@scripts/demo.sh $(ARGS)
 
 dev: ## Run the console and rebuild it on every edit (ARGS="demo" to run something other than "serve")
-	@scripts/setup.sh demo
+	@scripts/setup.sh dev
 	@$(ENV) && PATH="$$repo/scripts/watch:$$PATH" exec cargo-leptos watch -- $(or $(ARGS),serve)
 
 test: ## Check and test everything; ends with "N passed, N failed"

