@@ -13,7 +13,7 @@ exec </dev/null
 results=$target/test-results
 mkdir -p "$results"
 rm -f "$results"/*
-passed=0 failed=0 unhappy=() alone=()
+passed=0 failed=0 unhappy=()
 
 count() {
     passed=$((passed + $1))
@@ -50,29 +50,7 @@ lint() {
         cargo doc --features "$features" --no-deps --document-private-items
 }
 
-# How many failed tests run once more, each with the machine to itself. What fails beside others only, on a machine too small for all
-# of them, is named at the end as such; what is broken fails again.
-again_at_most=8
-
-rust() {
-    local status=0 failed_names=() p f p2 f2
-    step "Rust tests" rust_tests rust.log || status=1
-    read -r p f < <(rust_sums rust.log)
-    mapfile -t failed_names < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$results/rust.log" | sort -u)
-    if may_run_again "$f" ${#failed_names[@]}; then
-        status=0
-        step "the failed ones alone" rust_tests rust-alone.log -- --exact "${failed_names[@]}" --test-threads 1 || status=1
-        read -r p2 f2 < <(rust_sums rust-alone.log)
-        [ $((p2 + f2)) != "$f" ] || { p=$((p + p2)) f=$f2; }
-        [ "$status$f" != 00 ] || passed_alone "${failed_names[@]}"
-    fi
-    count_runner "Rust tests" $status "$p $f"
-}
-
-# Most of these tests wait for servers and clocks, so many more run at once than there are cores.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-6}
-
-# at_most TIME COMMAND...: without a terminal, where nobody sees that a test hangs, ends it with all that it started. In a terminal
+# at_most TIME COMMAND...: without a terminal, where nobody sees that it hangs, ends it with all that it started. In a terminal
 # the command has to stay where Ctrl-C reaches it.
 at_most() {
     [ "${CI:-}" = true ] || shift
@@ -80,37 +58,24 @@ at_most() {
     "$@"
 }
 
-# rust_tests LOG ARGUMENTS...
-rust_tests() {
-    local log=$results/$1
-    shift
-    at_most 30m cargo test --features "$features" --no-fail-fast "$@" 2>&1 | tee "$log"
+# What runs beside what says .config/nextest.toml.
+rust() {
+    local status=0
+    step "Rust tests" at_most 25m cargo nextest run --features "$features" || status=1
+    cp "$target/nextest/default/junit.xml" "$results/rust.xml" 2>/dev/null || true
+    count_runner "Rust tests" $status "$(rust_sums)"
 }
 
-rust_sums() { awk '/^test result: / { p += $4; f += $6 } END { print p + 0, f + 0 }' "$results/$1"; }
-
-# may_run_again FAILED NAMED: few failed, and the name of each is known (a name can stand for several)
-may_run_again() { [ "$1" != 0 ] && [ "$1" -le $again_at_most ] && [ "$1" = "$2" ]; }
-
-# passed_alone NAME...: the step before is forgiven, and not in silence
-passed_alone() {
-    unset 'unhappy[-1]'
-    alone+=("$@")
+# nextest's report, whose first element has the sums
+rust_sums() {
+    sed -n '/^<testsuites /{s/.*tests="\([0-9]*\)".* failures="\([0-9]*\)".* errors="\([0-9]*\)".*/\1 \2 \3/p;q}' "$results/rust.xml" 2>/dev/null |
+        awk '{ print $1 - $2 - $3, $2 + $3; told = 1 } END { if (!told) print 0, 0 }'
 }
 
 end2end() {
-    local status=0 p f p2 f2
+    local status=0
     step "browser tests" at_most 35m npm run --silent end2end || status=1
-    read -r p f < <(browser_sums)
-    if may_run_again "$f" "$f"; then
-        status=0
-        tell_why_stories >"$results/end2end-first.txt" || true
-        step "the failed ones alone" at_most 15m npm run --silent end2end -- --last-failed --workers 1 || status=1
-        read -r p2 f2 < <(browser_sums)
-        [ $((p2 + f2)) != "$f" ] || { p=$((p + p2)) f=$f2; }
-        [ "$status$f" != 00 ] || passed_alone "browser stories"
-    fi
-    count_runner "browser tests" $status "$p $f"
+    count_runner "browser tests" $status "$(browser_sums)"
 }
 
 # shellcheck disable=SC2016
@@ -130,15 +95,9 @@ count_runner() {
     fi
 }
 
-# Why tests failed, in few lines and at the end: whoever looks at a long log looks there first.
+# Why stories failed, in few lines and at the end: whoever looks at a long log looks there first. nextest does the same by itself.
 tell_why() {
-    [ ! -s "$results/rust.log" ] || awk '/^---- .* stdout ----$/ { left = 16 } left-- > 0' "$results"/rust*.log
-    [ ! -s "$results/end2end-first.txt" ] || cat "$results/end2end-first.txt"
-    [ ! -s "$results/end2end.json" ] || tell_why_stories
-}
-
-tell_why_stories() {
-    node -e '
+    [ ! -s "$results/end2end.json" ] || node -e '
         const specs = (suite) => [...(suite.specs ?? []), ...(suite.suites ?? []).flatMap(specs)];
         const { suites, errors } = JSON.parse(fs.readFileSync(process.argv[1]));
         const first = (text) => util.stripVTControlCharacters(text ?? "").split("\n").slice(0, 14).join("\n");
@@ -157,6 +116,14 @@ scripts/setup.sh "$goal"
 # setup may have changed what env.sh finds
 . scripts/env.sh
 
+# shown_after PROCESS LOG: waits for what runs in the background, and shows what it said
+shown_after() {
+    local status=0
+    wait "$1" || status=$?
+    cat "$2"
+    return $status
+}
+
 # The stories run on the program of the pages that is shipped: optimised, lightened, cut into parts and compressed. To the Rust tests
 # any program will do.
 browser_half() {
@@ -166,17 +133,29 @@ browser_half() {
     esac
 }
 
-# The executable comes from `cargo test`, which the Rust tests start and the browser tests too: cargo-leptos would
-# build it, and much below it, once more without the features that only tests ask for.
+# The executable comes from the build of the Rust tests, which start it and the browser tests too: cargo-leptos would build it, and
+# much below it, once more without the features that only tests ask for.
+server_half() { cargo nextest run --features "$features" --no-run; }
+
+# Each half ends with one large crate, and wasm-opt, which keep one core busy: the browser half is built beside whatever else is built
+# or checked, in a folder of its own, and has to be there when the first test runs.
 if [ "$goal" = test ]; then
-    check "building the browser half" browser_half "$@"
-    check "building the server half" cargo test --features "$features" --no-run
+    browser_half "$@" >"$results/browser-half.log" 2>&1 &
+    browser_half=$!
 fi
-for part in "$@"; do "$part"; done
+both_halves() {
+    [ "$browser_half" ] || return 0
+    check "building the server half" server_half
+    check "building the browser half" shown_after "$browser_half" "$results/browser-half.log"
+    browser_half=
+}
+for part in "$@"; do
+    [ "$part" = lint ] || both_halves
+    "$part"
+done
 
 printf '\n'
-[ $((${#unhappy[@]} + ${#alone[@]})) = 0 ] || tell_why || true
-[ ${#alone[@]} = 0 ] || printf 'passed only when run alone: %s\n' "${alone[@]}"
+[ ${#unhappy[@]} = 0 ] || tell_why || true
 [ ${#unhappy[@]} = 0 ] || printf 'failed: %s\n' "${unhappy[@]}"
 printf '%d passed, %d failed\n' $passed $failed | tee "$results/counts"
 [ $failed = 0 ]

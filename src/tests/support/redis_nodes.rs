@@ -277,13 +277,18 @@ pub fn config_of(urls: &[String]) -> GroupConfig {
     config
 }
 
-/// A port nobody listens on, and no other test of this run will be given. Below the ports that the system gives out.
+/// A port nobody listens on, and no other test that runs now will be given: nextest numbers the places in which tests run.
+/// Below the ports that the system gives out.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Processes that are started one after the other begin far from one another.
-    let first = 10_000 + 250 * u16::try_from(std::process::id() % 88).unwrap();
+    let place = std::env::var_os("NEXTEST_TEST_GLOBAL_SLOT");
+    let place = place.and_then(|number| number.to_str()?.parse().ok());
+    let place: u32 = place.unwrap_or_else(|| 20 + std::process::id() % 40);
+    // What ran in the same place before may still be ending.
+    let first = 10_000 + 360 * place + 90 * (std::process::id() % 4);
     loop {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = first + u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(port).unwrap();
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
