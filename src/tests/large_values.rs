@@ -18,23 +18,23 @@ const LARGE: [(&str, &str); 6] = [
     ),
     (
         "lock:hash",
-        "for n = 1, 1000000 do redis.call('HSET', KEYS[1], '6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:' .. n, 1) end",
+        "for n = 1, 300000 do redis.call('HSET', KEYS[1], '6d1f5a0e-1c3b-4d2a-9f00-0123456789ab:' .. n, 1) end",
     ),
     (
         "lock.readers",
-        "for n = 1, 1000000 do redis.call('SADD', KEYS[1], 'host_' .. n .. '_9f86d081884c7d659a2feaa0c55ad015') end",
+        "for n = 1, 300000 do redis.call('SADD', KEYS[1], 'host_' .. n .. '_9f86d081884c7d659a2feaa0c55ad015') end",
     ),
     (
         "semaphore:gpu",
-        "for n = 1, 1000000 do redis.call('ZADD', KEYS[1], n, 'member:' .. n) end",
+        "for n = 1, 300000 do redis.call('ZADD', KEYS[1], n, 'member:' .. n) end",
     ),
     (
         "{permits}:timeout",
-        "redis.call('SET', 'permits', 3) for n = 1, 1000000 do redis.call('ZADD', KEYS[1], 4e12, 'permit' .. (1000000000 + n)) end",
+        "redis.call('SET', 'permits', 3) for n = 1, 300000 do redis.call('ZADD', KEYS[1], 4e12, 'permit' .. (1000000000 + n)) end",
     ),
     (
         "lock:list",
-        "for n = 1, 1000000 do redis.call('RPUSH', KEYS[1], 'member:' .. n) end",
+        "for n = 1, 300000 do redis.call('RPUSH', KEYS[1], 'member:' .. n) end",
     ),
 ];
 

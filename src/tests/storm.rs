@@ -1,4 +1,4 @@
-//! Two hundred clients on three locks while servers and networks fail at random.
+//! Many clients on three locks while servers and networks fail at random.
 //!
 //! `LOCKKEEPER_SOAK_SECONDS` makes it longer, `LOCKKEEPER_SEED` repeats the faults of an earlier run (what happens to run
 //! at the same moment is another matter).
@@ -21,14 +21,15 @@ use crate::support::redis_nodes::{PERSISTENT, RedisNodes, TestGroup};
 use crate::support::sections::{Sections, assert_sound};
 use crate::support::storm::{Restart, Storm};
 
-const CLIENTS: usize = 200;
+/// How many clients there are in the ordinary test run, and in a soak.
+const CLIENTS: [usize; 2] = [60, 200];
 /// Each has connections of its own and serves its part of the clients.
 const CONSOLES: usize = 8;
 const LOCKS: [&str; 3] = ["lock:a", "lock:b", "lock:c"];
 /// Shortest and longest, in milliseconds.
 const LEASES: std::ops::Range<u64> = 1_000..2_000;
 /// How long the faults last in the ordinary test run.
-const SECONDS: u64 = 5;
+const SECONDS: u64 = 2;
 /// How long a client waits for a turn when all is well again.
 const CALM: Duration = Duration::from_secs(30);
 /// How often it comes for it.
@@ -49,7 +50,11 @@ async fn nobody_meets_anybody_while_servers_forget() {
 
 async fn weather(mut nodes: RedisNodes, restart: Restart) {
     let seed = number("LOCKKEEPER_SEED").unwrap_or_else(rand::random);
-    let seconds = number("LOCKKEEPER_SOAK_SECONDS").unwrap_or(SECONDS);
+    let soak = number("LOCKKEEPER_SOAK_SECONDS");
+    let (seconds, clients) = (
+        soak.unwrap_or(SECONDS),
+        CLIENTS[usize::from(soak.is_some())],
+    );
     eprintln!("LOCKKEEPER_SEED={seed} LOCKKEEPER_SOAK_SECONDS={seconds}");
     let networks = [nodes.proxies().await, nodes.proxies().await];
     let consoles: Vec<Arc<TestGroup>> = futures::future::join_all(
@@ -59,7 +64,7 @@ async fn weather(mut nodes: RedisNodes, restart: Restart) {
     let sections = Arc::new(Sections::default());
 
     let until = Instant::now() + Duration::from_secs(seconds);
-    let clients: Vec<Arc<Client>> = (0..CLIENTS)
+    let clients: Vec<Arc<Client>> = (0..clients)
         .map(|number| {
             Arc::new(Client {
                 number,
@@ -104,7 +109,11 @@ async fn weather(mut nodes: RedisNodes, restart: Restart) {
     );
     nothing_stays(&nodes).await;
     assert_sound(&sections.all(), &format!("seed {seed}"));
-    assert_eq!(sections.turns().len(), CLIENTS, "everybody had a turn");
+    assert_eq!(
+        sections.turns().len(),
+        clients.len(),
+        "everybody had a turn"
+    );
 }
 
 /// Waits until no node has any of the locks any more: no longer than a lease.
