@@ -12,7 +12,7 @@ const root = process.getuid?.() === 0;
 
 export default defineConfig({
   forbidOnly: !!CI,
-  fullyParallel: false,
+  fullyParallel: true,
   // What is measured is measured alone.
   workers: LOCKKEEPER_MEASURE ? 1 : 2,
   retries: 0,

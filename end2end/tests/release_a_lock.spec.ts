@@ -64,8 +64,13 @@ test('a new owner under the open dialog is named and not touched', async ({ page
   expect(await lease.innerText()).toBe(before);
   await expect(release).toBeDisabled();
   await expect(release).toHaveAttribute('title', /The owner changed/);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  const held = now.locator('dd').nth(2);
+  const pressed = await held.innerText();
   await page.getByLabel('Reason').press('Enter');
-  await page.waitForTimeout(500);
+  await expect(held).not.toHaveText(pressed);
+  expect(asked.filter((url) => url.includes('force_release'))).toEqual([]);
   for (const node of nodes) expect(await node.redis.get(key)).toBe('b'.repeat(32));
 });
 
