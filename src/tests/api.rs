@@ -25,27 +25,24 @@ pub fn lock_path(group: &str, key: &[u8], verb: &str) -> String {
     )
 }
 
+/// The outcome that each node reports.
+fn outcomes(answer: &Answer) -> Vec<String> {
+    let json = answer.json();
+    let nodes = json["nodes"].as_array().unwrap().iter();
+    nodes
+        .map(|node| node["outcome"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 /// It was done on a quorum of three, and on the third too or not heard of yet.
 fn is_done(answer: &Answer, done: &str) {
     let outcomes = outcomes(answer);
     let on = outcomes.iter().filter(|outcome| *outcome == done).count();
-    assert!(
-        on >= 2
-            && outcomes
-                .iter()
-                .all(|outcome| outcome == done || outcome == "pending"),
-        "{outcomes:?}"
-    );
-}
-
-/// The outcome that each node reports.
-fn outcomes(answer: &Answer) -> Vec<String> {
-    let json = answer.json();
-    let nodes = json["nodes"].as_array().unwrap().clone();
-    nodes
+    let heard_of = outcomes
         .iter()
-        .map(|node| node["outcome"].as_str().unwrap().to_owned())
-        .collect()
+        .filter(|outcome| *outcome != "pending")
+        .count();
+    assert!(on >= 2 && on == heard_of, "{outcomes:?}");
 }
 
 #[tokio::test]
@@ -57,23 +54,16 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     let console = TestConsole::start(vec![patient]).await.connected().await;
     let script = console.person();
     let path = |verb| lock_path("orders", b"lock:payout/eu", verb);
+    let post = async |verb, body| script.post(&path(verb), body).await;
 
-    let acquired = script
-        .post(
-            &path("/acquire"),
-            json!({"ttl_ms": 60_000, "label": "deploy 7"}),
-        )
-        .await;
-    assert_eq!(acquired.status, 201, "{}", acquired.text);
-    is_done(&acquired, "acquired");
-    let acquired = acquired.json();
+    let answer = post("/acquire", json!({"ttl_ms": 60_000, "label": "deploy 7"})).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    is_done(&answer, "acquired");
+    let acquired = answer.json();
     let token = acquired["token"].as_str().unwrap();
     let validity = acquired["validity_ms"].as_u64().unwrap();
-    assert!(
-        (30_000..=59_398).contains(&validity),
-        "ttl − elapsed − (1 % + 2 ms): {validity}"
-    );
-
+    // ttl − elapsed − (1 % + 2 ms)
+    assert!((30_000..=59_398).contains(&validity), "{validity}");
     // The same bytes on every node, as any client of the plain format would write them.
     nodes
         .all_come_to(b"lock:payout/eu", Some(token.as_bytes()))
@@ -81,11 +71,8 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
 
     let shown = script.get(&path("")).await;
     let lock = shown.json();
-    assert_eq!(shown.status, 200);
-    assert_eq!(
-        (&lock["verdict"], &lock["key"]),
-        (&json!("held"), &json!("lock:payout/eu"))
-    );
+    assert_eq!((shown.status, &lock["verdict"]), (200, &json!("held")));
+    assert_eq!(lock["key"], "lock:payout/eu");
     assert_eq!(lock["owner"]["fingerprint"], acquired["fingerprint"]);
     assert!(
         lock["owner"]["label"].as_str().unwrap().contains("deploy"),
@@ -93,10 +80,8 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     );
     assert!(lock["lease_ms"].as_u64().unwrap() > 30_000 && lock["acquired_at_is"] == "first-seen");
 
-    let again = script
-        .post(&path("/acquire"), json!({"ttl_ms": 30_000}))
-        .await;
-    assert_eq!((again.status, again.code().as_str()), (409, "held"));
+    let again = post("/acquire", json!({"ttl_ms": 30_000})).await;
+    again.is(409, "held");
     assert_eq!(
         again.json()["owner"]["fingerprint"],
         acquired["fingerprint"]
@@ -104,26 +89,16 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     assert!(again.json()["lease_ms"].as_u64().unwrap() > 20_000);
     assert!(again.headers.contains_key("retry-after"));
 
-    let other = script
-        .post(
-            &path("/extend"),
-            json!({"token": "someone else", "ttl_ms": 1000}),
-        )
-        .await;
-    assert_eq!((other.status, other.code().as_str()), (409, "not-owner"));
-    let extended = script
-        .post(&path("/extend"), json!({"token": token, "ttl_ms": 600_000}))
-        .await;
+    let theirs = json!({"token": "someone else", "ttl_ms": 1000});
+    post("/extend", theirs).await.is(409, "not-owner");
+    let extended = post("/extend", json!({"token": token, "ttl_ms": 600_000})).await;
     assert_eq!(extended.status, 200, "{}", extended.text);
     assert!(extended.json()["validity_ms"].as_u64().unwrap() > 60_000);
 
-    let other = script
-        .post(&path("/release"), json!({"token": "someone else"}))
-        .await;
-    assert_eq!((other.status, other.code().as_str()), (409, "not-owner"));
-    let released = script
-        .post(&path("/release"), json!({"token": token}))
-        .await;
+    post("/release", json!({"token": "someone else"}))
+        .await
+        .is(409, "not-owner");
+    let released = post("/release", json!({"token": token})).await;
     assert_eq!(
         (released.status, &released.json()["outcome"]),
         (200, &json!("released"))
@@ -131,16 +106,12 @@ async fn a_lock_is_acquired_shown_extended_and_released() {
     is_done(&released, "released");
     nodes.all_come_to(b"lock:payout/eu", None).await;
 
-    let twice = script
-        .post(&path("/release"), json!({"token": token}))
-        .await;
-    assert_eq!((twice.status, twice.code().as_str()), (404, "not-held"));
-    let late = script
-        .post(&path("/extend"), json!({"token": token, "ttl_ms": 1000}))
-        .await;
-    assert_eq!((late.status, late.code().as_str()), (404, "not-held"));
-    let gone = script.get(&path("")).await;
-    assert_eq!((gone.status, gone.code().as_str()), (404, "not-observed"));
+    post("/release", json!({"token": token}))
+        .await
+        .is(404, "not-held");
+    let late = json!({"token": token, "ttl_ms": 1000});
+    post("/extend", late).await.is(404, "not-held");
+    script.get(&path("")).await.is(404, "not-observed");
 }
 
 #[tokio::test]
@@ -219,50 +190,34 @@ async fn a_forced_release_needs_the_owner_that_was_seen_and_in_production_the_na
     };
     let console = TestConsole::start(vec![production]).await;
     let operator = console.person();
-    for n in 0..3 {
-        nodes.set(n, b"lock:p", b"owner-one", Some(60_000)).await;
-    }
-    let path = |verb| lock_path("orders", b"lock:p", verb);
-    let seen = operator.get(&path("")).await.json()["owner"]["fingerprint"].clone();
-
-    let unconfirmed = operator
-        .post(
-            &path("/force-release"),
-            json!({"fingerprint": seen, "reason": "stuck"}),
-        )
+    let path = lock_path("orders", b"lock:p", "/force-release");
+    let force = async |body| operator.post(&path, body).await;
+    nodes
+        .set_first(3, b"lock:p", b"owner-one", Some(60_000))
         .await;
-    assert_eq!(
-        (unconfirmed.status, unconfirmed.code().as_str()),
-        (422, "confirm-required")
-    );
+    let shown = operator
+        .get(&lock_path("orders", b"lock:p", ""))
+        .await
+        .json();
+    let seen = &shown["owner"]["fingerprint"];
 
-    for n in 0..3 {
-        nodes.set(n, b"lock:p", b"owner-two", Some(60_000)).await;
-    }
-    let body = json!({"fingerprint": seen, "reason": "stuck", "confirm": "lock:p"});
-    let changed = operator.post(&path("/force-release"), body).await;
-    assert_eq!(
-        (changed.status, changed.code().as_str()),
-        (409, "owner-changed")
-    );
+    let unconfirmed = json!({"fingerprint": seen, "reason": "stuck"});
+    force(unconfirmed).await.is(422, "confirm-required");
+    nodes
+        .set_first(3, b"lock:p", b"owner-two", Some(60_000))
+        .await;
+    let changed = force(json!({"fingerprint": seen, "reason": "stuck", "confirm": "lock:p"})).await;
+    changed.is(409, "owner-changed");
     let now = changed.json()["owner"]["fingerprint"].clone();
-    assert_ne!(now, seen);
-    assert_eq!(
-        nodes.get(2, b"lock:p").await.as_deref(),
-        Some(&b"owner-two"[..])
-    );
+    assert_ne!(now, *seen);
+    assert_eq!(nodes.get(2, b"lock:p").await.unwrap(), b"owner-two");
 
     let body = json!({"fingerprint": now, "reason": "stuck", "confirm": "lock:p"});
-    let forced = operator.post(&path("/force-release"), body.clone()).await;
-    assert_eq!(
-        (forced.status, outcomes(&forced)),
-        (200, vec!["released".to_owned(); 3]),
-        "{}",
-        forced.text
-    );
+    let forced = force(body.clone()).await;
+    assert_eq!(forced.status, 200, "{}", forced.text);
+    assert_eq!(outcomes(&forced), ["released"; 3]);
     assert_eq!(forced.json()["seen_after"], json!([]));
-    let twice = operator.post(&path("/force-release"), body).await;
-    assert_eq!((twice.status, twice.code().as_str()), (404, "not-held"));
+    force(body).await.is(404, "not-held");
 }
 
 #[tokio::test]

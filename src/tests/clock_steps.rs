@@ -45,7 +45,7 @@ async fn what_the_nodes_show_is_believed_after_the_clock_was_set_back() {
     assert_ne!(now["owner"]["fingerprint"], first, "{now}");
     run(&mut client, &["DEL", "lock:a"]).await;
     let gone = person.get(PATH).await;
-    assert_eq!((gone.status, gone.code().as_str()), (404, "not-observed"));
+    gone.is(404, "not-observed");
     eventually_is("the list is empty", async || {
         listed(&person).await.is_null()
     })

@@ -8,6 +8,7 @@ use lockkeeper::server::config::GroupConfig;
 use redis::AsyncCommands as _;
 use serde_json::{Value, json};
 
+use crate::support::ask;
 use crate::support::busy::Busy;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::{Person, TestConsole};
@@ -118,10 +119,7 @@ async fn a_failover_is_followed_within_five_seconds_with_locks_held_elsewhere_al
     )
     .await;
     let mut replica = cluster.servers[home + 3].client().await;
-    let () = redis::cmd("READONLY")
-        .query_async(&mut replica)
-        .await
-        .unwrap();
+    let () = ask(&mut replica, "READONLY").await;
     eventually_is("the replica has the lock", async || {
         replica.exists(lost).await.unwrap()
     })

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::cluster::{acquire, path};
 use crate::support::PATIENCE;
+use crate::support::ask;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::TestConsole;
 use crate::support::force::force_release;
@@ -145,12 +146,7 @@ async fn a_forced_release_in_a_cluster_wakes_who_listens_to_the_channel_of_the_s
             .await
             .unwrap();
         if key != "order:42" {
-            let _left: Value = redis::cmd("SET")
-                .arg("order:42")
-                .arg(0)
-                .query_async(&mut client)
-                .await
-                .unwrap();
+            let _left: Value = ask(&mut client, "SET order:42 0").await;
         }
         let mut waiter = Waiter::on(&cluster, "order:42", channel).await;
         let forced = force_release(&group, &key.into(), &fingerprint(owner.as_bytes())).await;

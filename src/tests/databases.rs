@@ -5,6 +5,7 @@ use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::{Value, json};
 
+use crate::support::ask;
 use crate::support::console::{Person, TestConsole};
 use crate::support::eventually;
 use crate::support::redis_nodes::RedisNode;
@@ -75,10 +76,7 @@ async fn locks_of_the_same_name_in_two_databases_are_two_locks() {
     assert_eq!(still["owner"], first["owner"]);
 
     // A flush of one is told to all: nothing is said to be gone that is there.
-    let () = redis::cmd("FLUSHDB")
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let () = ask(&mut client, "FLUSHDB").await;
     select(&mut client, 0).await;
     assert_eq!(client.get::<_, String>("lock:a").await.unwrap(), "first");
     assert!(lock(&person, "orders.0").await.is_some());

@@ -99,10 +99,7 @@ async fn a_lease_that_the_distance_eats_up_is_refused_with_the_shortest_that_wor
     let path = lock_path("orders", b"lock:held", "/extend");
     let body = json!({"token": held["token"], "ttl_ms": 100});
     let extended = person.post(&path, body).await;
-    assert_eq!(
-        (extended.status, extended.code()),
-        (422, "impossible".into())
-    );
+    extended.is(422, "impossible");
 }
 
 #[tokio::test]

@@ -146,16 +146,16 @@ async fn a_redlock_on_five_nodes_appears_once_and_whole() {
     let (console, _person) = fed(&nodes).await;
     let mut viewer = console.person().watch("", None).await;
     viewer.next().await.unwrap();
-    for n in 0..5 {
-        nodes.set(n, b"lock:a", b"somebody", Some(20_000)).await;
-    }
+    nodes
+        .set_first(5, b"lock:a", b"somebody", Some(20_000))
+        .await;
     let told = viewer
         .until(|told| is_about(told, "appeared", "lock:a"))
         .await;
     assert_eq!(told.data["lock"]["verdict"], "held");
-    for n in 0..5 {
-        nodes.set(n, b"lock:a", b"somebody", Some(30_000)).await;
-    }
+    nodes
+        .set_first(5, b"lock:a", b"somebody", Some(30_000))
+        .await;
     let told = viewer
         .until(|told| is_about(told, "renewed", "lock:a"))
         .await;

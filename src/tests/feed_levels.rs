@@ -4,6 +4,7 @@ use lockkeeper::server::config::{FeedChoice, GroupConfig};
 use serde_json::Value;
 
 use crate::feed::{config, is_about, run};
+use crate::support::ask;
 use crate::support::console::{Person, TestConsole};
 use crate::support::redis_nodes::{RedisNode, RedisNodes, url};
 use crate::support::{eventually, eventually_is};
@@ -22,12 +23,10 @@ async fn settled(person: &Person) -> Value {
 }
 
 /// A console on one node as this user, who may do everything but one thing.
-async fn without(nodes: &RedisNodes, forbidden: &[&str]) -> (TestConsole, Person) {
+async fn without(nodes: &RedisNodes, forbidden: &str) -> (TestConsole, Person) {
     let mut client = nodes.0[0].client().await;
-    let user = [
-        "ACL", "SETUSER", "viewer", "RESET", "ON", ">pw", "~*", "&*", "+@all",
-    ];
-    run(&mut client, &[&user, forbidden].concat()).await;
+    let user = format!("ACL SETUSER viewer RESET ON >pw ~* &* +@all {forbidden}");
+    run(&mut client, &user.split(' ').collect::<Vec<_>>()).await;
     let address = format!("redis://viewer:pw@127.0.0.1:{}", nodes.0[0].port());
     let group = GroupConfig {
         keys: vec!["lock:*".to_owned()],
@@ -38,85 +37,34 @@ async fn without(nodes: &RedisNodes, forbidden: &[&str]) -> (TestConsole, Person
     (console, person)
 }
 
+/// What is taken away, how changes are learnt then, the permission that is named, and the channel that goes with it.
+const MISSING: &str = "
+-client|tracking  poll      client|tracking
+-subscribe        poll      subscribe        &__redis__:invalidate
+resetchannels     poll      subscribe        &__redis__:invalidate
+-info             tracking  info
+-object           tracking  object|idletime
+-time             tracking  time
+-evalsha          tracking  evalsha
+-script           tracking  script|load
+-config           tracking  config|get
+-pubsub           tracking  pubsub|numsub
+-monitor          tracking  monitor
+-memory           tracking  memory|usage
+-zrange           tracking  zrange
+-client           poll      client|tracking
+";
+
 #[tokio::test]
 async fn each_missing_permission_is_named_with_the_line_that_grants_it_and_costs_no_lock() {
     let nodes = RedisNodes::start(1).await;
-    for (forbidden, feed, permission, acl) in [
-        (
-            &["-client|tracking"][..],
-            "poll",
-            "client|tracking",
-            "ACL SETUSER viewer +client|tracking",
-        ),
-        (
-            &["-subscribe"],
-            "poll",
-            "subscribe",
-            "ACL SETUSER viewer +subscribe &__redis__:invalidate",
-        ),
-        (
-            &["resetchannels"],
-            "poll",
-            "subscribe",
-            "ACL SETUSER viewer +subscribe &__redis__:invalidate",
-        ),
-        (&["-info"], "tracking", "info", "ACL SETUSER viewer +info"),
-        (
-            &["-object"],
-            "tracking",
-            "object|idletime",
-            "ACL SETUSER viewer +object|idletime",
-        ),
-        (&["-time"], "tracking", "time", "ACL SETUSER viewer +time"),
-        (
-            &["-evalsha"],
-            "tracking",
-            "evalsha",
-            "ACL SETUSER viewer +evalsha",
-        ),
-        (
-            &["-script"],
-            "tracking",
-            "script|load",
-            "ACL SETUSER viewer +script|load",
-        ),
-        (
-            &["-config"],
-            "tracking",
-            "config|get",
-            "ACL SETUSER viewer +config|get",
-        ),
-        (
-            &["-pubsub"],
-            "tracking",
-            "pubsub|numsub",
-            "ACL SETUSER viewer +pubsub|numsub",
-        ),
-        (
-            &["-monitor"],
-            "tracking",
-            "monitor",
-            "ACL SETUSER viewer +monitor",
-        ),
-        (
-            &["-memory"],
-            "tracking",
-            "memory|usage",
-            "ACL SETUSER viewer +memory|usage",
-        ),
-        (
-            &["-zrange"],
-            "tracking",
-            "zrange",
-            "ACL SETUSER viewer +zrange",
-        ),
-        (
-            &["-client"],
-            "poll",
-            "client|tracking",
-            "ACL SETUSER viewer +client|tracking",
-        ),
-    ] {
+    for line in MISSING.trim().lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (forbidden, feed, permission) = (words[0], words[1], words[2]);
+        let acl = format!(
+            "ACL SETUSER viewer +{permission}{}",
+            words[3..].concat().replace('&', " &")
+        );
         let (console, person) = without(&nodes, forbidden).await;
         let node = settled(&person).await;
         assert_eq!(node["feed"], feed, "{forbidden:?}: {node}");
@@ -141,7 +89,7 @@ async fn each_missing_permission_is_named_with_the_line_that_grants_it_and_costs
 #[tokio::test]
 async fn notifications_that_are_on_are_used_where_tracking_is_not_allowed() {
     let nodes = RedisNodes::start_with(1, &["--notify-keyspace-events", "KEA"]).await;
-    let (console, person) = without(&nodes, &["-client|tracking"]).await;
+    let (console, person) = without(&nodes, "-client|tracking").await;
     let node = settled(&person).await;
     assert_eq!(node["feed"], "keyspace", "{node}");
     let mut viewer = console.person().watch("", None).await;
@@ -162,18 +110,13 @@ async fn notifications_that_are_on_are_used_where_tracking_is_not_allowed() {
 #[tokio::test]
 async fn notifications_are_never_turned_on_by_us() {
     let nodes = RedisNodes::start(1).await;
-    let (_console, person) = without(&nodes, &["-client|tracking"]).await;
+    let (_console, person) = without(&nodes, "-client|tracking").await;
     let node = settled(&person).await;
     assert_eq!(node["feed"], "poll");
     let reason = node["feed_reason"].as_str().unwrap();
     assert!(reason.contains("notify-keyspace-events"), "{reason}");
     let mut client = nodes.0[0].client().await;
-    let flags: Vec<String> = redis::cmd("CONFIG")
-        .arg("GET")
-        .arg("notify-keyspace-events")
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let flags: Vec<String> = ask(&mut client, "CONFIG GET notify-keyspace-events").await;
     assert_eq!(flags[1], "");
 }
 

@@ -7,6 +7,7 @@ use lockkeeper::server::locking::{Attempt, End, Token, acquire, fence, release};
 use lockkeeper::server::nodes::Group;
 use redis::AsyncCommands as _;
 
+use crate::support::ask;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
 const TTL: Duration = Duration::from_secs(30);
@@ -100,10 +101,7 @@ async fn where_fencing_is_off_nothing_is_counted() {
     let attempt = acquire(&group, &key, &Token::mint("us"), TTL).await;
     assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
     assert_eq!(attempt.fence, None);
-    let keys: u64 = redis::cmd("DBSIZE")
-        .query_async(&mut nodes.0[0].client().await)
-        .await
-        .unwrap();
+    let keys: u64 = ask(&mut nodes.0[0].client().await, "DBSIZE").await;
     assert_eq!(keys, 1);
 }
 

@@ -7,8 +7,8 @@ use lockkeeper::domain::library::Recipe;
 use lockkeeper::domain::{ActOutcome, Format};
 use lockkeeper::server::locking::{Permissions, force_permissions};
 
-use crate::force_cases::Case;
-use crate::force_recipes::{Scene, cases, pin};
+use crate::force_cases::{Case, cases};
+use crate::force_recipes::{Scene, pin};
 use crate::permissions::rules_in;
 use crate::support::redis_nodes::{RedisNode, config_of};
 
@@ -55,7 +55,7 @@ impl Guarded {
     async fn release(&mut self, case: &Case, rules: &BTreeSet<String>) -> ActOutcome {
         let scene = &mut self.0;
         scene.run("FLUSHALL\nSCRIPT FLUSH").await;
-        scene.run(case.before).await;
+        scene.run(&case.before).await;
         let setuser = user(rules);
         let () = setuser.exec_async(&mut scene.client).await.unwrap();
         scene.release(case).await
@@ -96,11 +96,11 @@ fn the_page_lists_what_each_recipe_needs() {
 
 #[tokio::test]
 async fn what_the_readme_lists_is_enough() {
-    for case in cases() {
+    for case in &cases() {
         let mut guarded = Guarded::start(case).await;
         let released = guarded.release(case, &all_rules(case)).await;
         assert_eq!(released, ActOutcome::Released, "{}", case.name);
-        for (question, answer) in case.after {
+        for (question, answer) in &case.after {
             if *answer == "0" {
                 assert!(
                     guarded.0.is_so(question, answer).await,
@@ -118,7 +118,7 @@ async fn a_command_that_is_not_permitted_is_named_or_does_without() {
         ActOutcome::Failed { reason } => reason.contains(&command[1..]),
         _ => false,
     };
-    for case in cases() {
+    for case in &cases() {
         let all = all_rules(case);
         let mut guarded = Guarded::start(case).await;
         for command in needs(case).commands {

@@ -9,8 +9,8 @@ use lockkeeper::server::config::{GroupConfig, Pin};
 use lockkeeper::server::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
 
-use crate::force_cases::{self, Case};
-use crate::force_cases_redisson;
+use crate::force_cases::{Case, cases};
+use crate::support::ask;
 use crate::support::force::force_release;
 use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup};
 use crate::support::{PATIENCE, eventually, eventually_is};
@@ -88,10 +88,6 @@ impl Scene {
     }
 }
 
-pub fn cases() -> impl Iterator<Item = &'static Case> {
-    force_cases::CASES.iter().chain(force_cases_redisson::CASES)
-}
-
 fn bytes(word: &str) -> Vec<u8> {
     match word.strip_prefix("0x") {
         Some(hex) => (0..hex.len() / 2)
@@ -133,8 +129,8 @@ fn is(told: &str, wanted: &str) -> bool {
 
 async fn released_and_mended(node: impl AsyncFn() -> RedisNode) {
     for case in cases() {
-        let mut scene = Scene::on(node().await, pin(case)).await;
-        scene.run(case.before).await;
+        let mut scene = Scene::on(node().await, pin(&case)).await;
+        scene.run(&case.before).await;
         let before = scene.nodes.dump(0).await;
         let wrong = fingerprint(b"somebody else");
         let forced = force_release(&scene.group, &case.key.into(), &wrong).await;
@@ -146,16 +142,16 @@ async fn released_and_mended(node: impl AsyncFn() -> RedisNode) {
 
         let client = redis::Client::open(scene.nodes.0[0].url().connection().clone()).unwrap();
         let mut listener = client.get_async_pubsub().await.unwrap();
-        for (channel, _) in case.hears {
+        for (channel, _) in &case.hears {
             listener.subscribe(channel).await.unwrap();
         }
         assert_eq!(
-            scene.release(case).await,
+            scene.release(&case).await,
             ActOutcome::Released,
             "{}",
             case.name
         );
-        for (question, answer) in case.after {
+        for (question, answer) in &case.after {
             assert!(
                 scene.is_so(question, answer).await,
                 "{}: {question}",
@@ -163,7 +159,7 @@ async fn released_and_mended(node: impl AsyncFn() -> RedisNode) {
             );
         }
         let mut heard = listener.on_message();
-        for (channel, payload) in case.hears {
+        for (channel, payload) in &case.hears {
             let message = eventually("what waiters are told", async || heard.next().await).await;
             assert_eq!(
                 (message.get_channel_name(), message.get_payload_bytes()),
@@ -172,7 +168,7 @@ async fn released_and_mended(node: impl AsyncFn() -> RedisNode) {
                 case.name
             );
         }
-        let gone = scene.release(case).await;
+        let gone = scene.release(&case).await;
         assert!(
             matches!(gone, ActOutcome::NotHeld | ActOutcome::OtherOwner { .. }),
             "{}: {gone:?}",
@@ -193,11 +189,7 @@ async fn so_it_is_on_valkey_9() {
 
 /// How many clients wait for the server to take writes again.
 async fn held_back(client: &mut MultiplexedConnection) -> u32 {
-    let info: String = redis::cmd("INFO")
-        .arg("clients")
-        .query_async(client)
-        .await
-        .unwrap();
+    let info: String = ask(client, "INFO clients").await;
     let line = info
         .lines()
         .find_map(|line| line.strip_prefix("blocked_clients:"));
@@ -207,8 +199,8 @@ async fn held_back(client: &mut MultiplexedConnection) -> u32 {
 #[tokio::test]
 async fn what_changed_between_the_look_and_the_act_is_left_alone() {
     for case in cases() {
-        let mut scene = Scene::on(RedisNode::start().await, pin(case)).await;
-        scene.run(case.before).await;
+        let mut scene = Scene::on(RedisNode::start().await, pin(&case)).await;
+        scene.run(&case.before).await;
         // Reads go on, writes wait in line: first the other's, then ours, which looked before either was done.
         let pause = redis::cmd("CLIENT")
             .arg(&["PAUSE", "30000", "WRITE"])
@@ -216,7 +208,7 @@ async fn what_changed_between_the_look_and_the_act_is_left_alone() {
         let () = pause.exec_async(&mut scene.client).await.unwrap();
         let (mut other, commands) = (
             scene.nodes.0[0].client().await,
-            scene.commands(case.meanwhile),
+            scene.commands(&case.meanwhile),
         );
         let change = tokio::spawn(async move { commands.exec_async(&mut other).await });
         let client = &mut scene.client.clone();
@@ -224,7 +216,7 @@ async fn what_changed_between_the_look_and_the_act_is_left_alone() {
             held_back(client).await == 1
         })
         .await;
-        let (released, ()) = tokio::join!(scene.release(case), async {
+        let (released, ()) = tokio::join!(scene.release(&case), async {
             eventually_is("ours waits behind it", async || {
                 held_back(client).await == 2
             })
@@ -243,8 +235,8 @@ async fn what_changed_between_the_look_and_the_act_is_left_alone() {
         );
         let after = scene.nodes.dump(0).await;
         scene.run("FLUSHALL").await;
-        scene.run(case.before).await;
-        scene.run(case.meanwhile).await;
+        scene.run(&case.before).await;
+        scene.run(&case.meanwhile).await;
         assert_eq!(after, scene.nodes.dump(0).await, "{}: touched", case.name);
     }
 }

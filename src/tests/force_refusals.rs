@@ -62,10 +62,6 @@ impl Scene {
     }
 }
 
-fn says(answer: &Answer) -> (u16, String) {
-    (answer.status, answer.code())
-}
-
 #[tokio::test]
 async fn what_could_be_anything_is_not_released_until_a_pin_makes_it_a_lock() {
     const TOKEN: &str = "+0pPqo4fvBN2gxKEEwYq9xB6mZyD5bO2dJtB1nKzq4w=";
@@ -77,7 +73,7 @@ async fn what_could_be_anything_is_not_released_until_a_pin_makes_it_a_lock() {
     let refused = scene
         .force("report:7", TOKEN, json!({"confirm": "report:7"}))
         .await;
-    assert_eq!(says(&refused), (422, "possible-lock".into()));
+    refused.is(422, "possible-lock");
     assert!(refused.text.contains("Pin a pattern"), "{}", refused.text);
     assert!(scene.nodes.get(0, b"report:7").await.is_some());
     let released = scene.force("pinned:7", TOKEN, json!({})).await;
@@ -102,7 +98,7 @@ async fn a_release_that_does_harm_is_asked_for_by_name_outside_production_too() 
     for (key, owner) in [("bull:mail:7:lock", UUID), ("arq:in-progress:7f3c", "1")] {
         for confirm in [json!({}), json!({"confirm": "bull"})] {
             let refused = scene.force(key, owner, confirm).await;
-            assert_eq!(says(&refused), (422, "confirm-required".into()), "{key}");
+            refused.is(422, "confirm-required");
             let why = refused.json()["detail"].as_str().unwrap().to_owned();
             assert!(why.contains("run a second time"), "{why}");
             assert!(scene.nodes.get(0, key.as_bytes()).await.is_some());
@@ -120,7 +116,7 @@ async fn a_counter_that_names_nobody_is_released_by_nobody() {
     let refused = scene
         .force("permits:gpu", "3", json!({"confirm": "permits:gpu"}))
         .await;
-    assert_eq!(says(&refused), (422, "not-releasable".into()));
+    refused.is(422, "not-releasable");
     assert!(refused.text.contains("names nobody"), "{}", refused.text);
     assert_eq!(scene.nodes.get(0, b"permits:gpu").await.unwrap(), b"3");
 }
@@ -135,19 +131,14 @@ async fn a_thread_that_has_the_lock_anew_keeps_it_from_who_saw_its_last_hold() {
     // Renewed, or acquired again: nobody can tell.
     scene.hold("order", 1, Duration::from_secs(30)).await;
     let refused = scene.force("order", THREAD, seen(&before)).await;
-    assert_eq!(
-        says(&refused),
-        (409, "hold-changed".into()),
-        "{}",
-        refused.text
-    );
+    refused.is(409, "hold-changed");
     assert_eq!(refused.json()["nodes"][0]["outcome"], "another-hold");
 
     // Entered once more.
     let before = scene.lock("order").await;
     scene.hold("order", 2, Duration::from_secs(25)).await;
     let refused = scene.force("order", THREAD, seen(&before)).await;
-    assert_eq!(says(&refused), (409, "hold-changed".into()));
+    refused.is(409, "hold-changed");
 
     let now = scene.lock("order").await;
     let released = scene.force("order", THREAD, seen(&now)).await;
@@ -171,7 +162,7 @@ async fn a_release_that_the_console_saw_tells_two_holds_of_one_thread_apart() {
     assert_ne!(now, before["acquired_at"]);
     let old = json!({"seen": {"acquired_at": before["acquired_at"]}});
     let refused = scene.force("lock:order", THREAD, old).await;
-    assert_eq!(says(&refused), (409, "hold-changed".into()));
+    refused.is(409, "hold-changed");
     // A renewal does not make another hold of it.
     scene.hold("lock:order", 1, Duration::from_secs(60)).await;
     let new = json!({"seen": {"acquired_at": now}});
@@ -180,7 +171,7 @@ async fn a_release_that_the_console_saw_tells_two_holds_of_one_thread_apart() {
     let wrong = scene
         .force("lock:order", THREAD, json!({"seen": {"fence": 7}}))
         .await;
-    assert_eq!(says(&wrong), (400, "bad-request".into()));
+    wrong.is(400, "bad-request");
 }
 
 #[tokio::test]

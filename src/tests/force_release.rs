@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::StreamExt as _;
-use lockkeeper::domain::{ActOutcome, Format, LockKey};
+use lockkeeper::domain::{ActOutcome, LockKey};
 use lockkeeper::server::formats::fingerprint;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
+use crate::support::ask;
 use crate::support::force::force_release;
 use crate::support::redis_nodes::RedisNodes;
 
@@ -88,11 +88,7 @@ async fn where_nobody_shows_that_owner_nothing_is_executed() {
         forced.owner_now.unwrap().fingerprint,
         fingerprint(b"somebody")
     );
-    let stats: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let stats: String = ask(&mut client, "INFO commandstats").await;
     assert!(
         !stats.contains("evalsha") && !stats.contains("cmdstat_del"),
         "{stats}"
@@ -106,55 +102,12 @@ async fn a_node_that_stops_answering_is_not_said_to_have_done_nothing() {
     let mut client = nodes.0[0].client().await;
     let () = client.set("lock:a", "stuck").await.unwrap();
     // Reads go on, scripts wait: as when a node stops between the look and the release.
-    let () = redis::cmd("CLIENT")
-        .arg("PAUSE")
-        .arg(3_000)
-        .arg("WRITE")
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let () = ask(&mut client, "CLIENT PAUSE 3000 WRITE").await;
     let forced = force_release(&group, &"lock:a".into(), &fingerprint(b"stuck")).await;
     let ActOutcome::Failed { reason } = &forced.nodes[0].outcome else {
         panic!("{forced:?}")
     };
     assert_eq!(reason, "no answer within 500 ms; it may have been released");
-}
-
-#[tokio::test]
-async fn redissons_lock_is_released_as_redisson_does_it() {
-    let nodes = RedisNodes::start(1).await;
-    let group = nodes.group().await;
-    let mut client = nodes.0[0].client().await;
-    let mut pubsub = redis::Client::open(nodes.0[0].url().connection().clone())
-        .unwrap()
-        .get_async_pubsub()
-        .await
-        .unwrap();
-    pubsub
-        .subscribe("redisson_lock__channel:{order:42}")
-        .await
-        .unwrap();
-    let mut heard = pubsub.on_message();
-
-    let () = client.hset("order:42", FIELD, 2).await.unwrap();
-    let () = client.pexpire("order:42", 60_000).await.unwrap();
-    let forced = force_release(
-        &group,
-        &"order:42".into(),
-        &fingerprint(OTHER_FIELD.as_bytes()),
-    )
-    .await;
-    let owner = forced.owner_now.unwrap();
-    assert_eq!(
-        (owner.fingerprint, owner.format),
-        (fingerprint(FIELD.as_bytes()), Format::Redisson)
-    );
-    assert!(client.exists::<_, bool>("order:42").await.unwrap());
-
-    let forced = force_release(&group, &"order:42".into(), &fingerprint(FIELD.as_bytes())).await;
-    assert_eq!(forced.nodes[0].outcome, ActOutcome::Released);
-    assert!(!client.exists::<_, bool>("order:42").await.unwrap());
-    assert_eq!(heard.next().await.unwrap().get_payload_bytes(), b"0");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use lockkeeper::server::formats::fingerprint;
 use serde_json::{Value, json};
 
 use crate::access::{console_with, rights, token};
+use crate::support::ask;
 use crate::support::console::{Answer, TestConsole};
 use crate::support::redis_nodes::RedisNodes;
 
@@ -135,11 +136,7 @@ async fn a_dry_run_tells_the_same_and_touches_nothing() {
         json!({"node": "a", "outcome": "releasable"})
     );
     assert_eq!(nodes.dump(0).await, before);
-    let stats: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut nodes.0[0].client().await)
-        .await
-        .unwrap();
+    let stats: String = ask(&mut nodes.0[0].client().await, "INFO commandstats").await;
     assert!(!stats.contains("cmdstat_del"), "{stats}");
 }
 
@@ -187,10 +184,7 @@ async fn what_cannot_be_meant_is_refused_whole() {
         let refused = person
             .post(ALL, json!({"items": items, "reason": reason}))
             .await;
-        assert_eq!(
-            (refused.status, refused.code()),
-            (422, "impossible".to_owned())
-        );
+        refused.is(422, "impossible");
         assert!(refused.text.contains(says), "{}", refused.text);
     }
     for broken in [
@@ -199,10 +193,7 @@ async fn what_cannot_be_meant_is_refused_whole() {
         json!({"items": {"group": "orders"}, "reason": "r"}),
     ] {
         let refused = person.post(ALL, broken).await;
-        assert_eq!(
-            (refused.status, refused.code()),
-            (400, "bad-request".to_owned())
-        );
+        refused.is(400, "bad-request");
     }
     assert_eq!(nodes.dump(0).await, before);
 }

@@ -8,6 +8,7 @@ use redis::AsyncCommands as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
+use crate::support::ask;
 use crate::support::force::force_release;
 use crate::support::programs;
 use crate::support::redis_nodes::RedisNodes;
@@ -58,11 +59,7 @@ async fn python_redis_lock_is_woken_where_it_would_wait_for_ever() {
     let mut says = BufReader::new(waits.stdout.take().unwrap()).lines();
     assert_eq!(says.next_line().await.unwrap().unwrap(), "waits");
     eventually_is("it blocks", async || {
-        let clients: String = redis::cmd("CLIENT")
-            .arg("LIST")
-            .query_async(&mut client)
-            .await
-            .unwrap();
+        let clients: String = ask(&mut client, "CLIENT LIST").await;
         clients.contains("cmd=blpop")
     })
     .await;

@@ -1,6 +1,6 @@
 //! Libraries that do not install here: what they write, by the catalogue, as plain commands on a real server.
 
-use lockkeeper::domain::{Confidence, Format, LockKey, Mode};
+use lockkeeper::domain::LockKey;
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::RedisUrl;
 use lockkeeper::server::formats::{Recognised, recognise};
@@ -63,259 +63,111 @@ impl Emulator {
     }
 
     /// Runs commands and says what became of the key: format, confidence, mode and the owners' labels.
-    async fn told(
-        &mut self,
-        key: &str,
-        lines: &str,
-    ) -> (Format, Confidence, Mode, Vec<Option<String>>) {
+    async fn told(&mut self, key: &str, lines: &str) -> String {
         self.run(lines).await;
         let lock = self.seen(key).await;
         let lock = lock.unwrap_or_else(|| panic!("{key} is not recognised"));
         let labels = lock.owners.into_iter().map(|seen| seen.owner.label);
-        (lock.format, lock.confidence, lock.mode, labels.collect())
+        let labels: Vec<String> = labels
+            .map(|label| label.unwrap_or_else(|| "-".into()))
+            .collect();
+        let (confidence, mode) = (lock.confidence, lock.mode);
+        format!(
+            "{} {confidence:?} {mode:?} {}",
+            lock.format,
+            labels.join(", ")
+        )
     }
 }
 
-fn labels(labels: &[&str]) -> Vec<Option<String>> {
-    labels
-        .iter()
-        .map(|label| Some((*label).to_owned()))
-        .collect()
+/// Commands, the key that is looked at after them, and what it is taken for.
+const LAYOUTS: &str = "
+HSET plain ONE:87 1 | PEXPIRE plain 30000
+    => plain => redisson Sure Exclusive 6d1f0c3e thread 87
+HSET fair ONE:87 1 | PEXPIRE fair 30000 | RPUSH redisson_lock_queue:{fair} TWO:1 TWO:2 | ZADD redisson_lock_timeout:{fair} @-5 TWO:1 @90000 TWO:2
+    => fair => redisson-fair Sure Exclusive 6d1f0c3e thread 87
+HSET fenced ONE:87 1 | PEXPIRE fenced 30000 | INCR redisson_lock_token:{fenced}
+    => fenced => redisson-fenced Sure Exclusive 6d1f0c3e thread 87
+HSET rw mode read ONE:87 1 TWO:3 2 | SET {rw}:ONE:87:rwlock_timeout:1 1 PX 30000 | PEXPIRE rw 30000
+    => rw => redisson-read-write Sure Shared 6d1f0c3e thread 87, 9d0e0f5c thread 3
+HSET many VALUE ONE:87 VALUE:ONE:87:expire_time @30000 VALUE:ONE:87:lock_count 1 | PEXPIRE many 30000
+    => many => redisson-multi Sure Shared 6d1f0c3e thread 87
+ZADD {gpu}:timeout @30000 0123456789abcdef @-1 1123456789abcdef | SET gpu 3
+    => {gpu}:timeout => redisson-permit-semaphore Sure Shared -
+SADD stock.readers MACHINE OTHER | PEXPIRE stock.readers 30000 | SET stock.writer MACHINE_WRITERWAITING NX PX 30000
+    => stock.readers => madelson-read-write Sure Shared BILLING-1 pid 812, billing-2 pid 7
+ZADD permits @29000.25 MACHINE @29500 OTHER | PEXPIRE permits 90000
+    => permits => madelson-semaphore Sure Shared BILLING-1 pid 812, billing-2 pid 7
+ZADD invoice @300000 SYMFONY @300000 __write__ | PEXPIRE invoice 300000
+    => invoice => symfony Sure Exclusive -
+SET DIGEST 2f3b4c5d6e7f8a9b0c1d2e3f | RPUSH DIGEST:QUEUED 2f3b4c5d6e7f8a9b0c1d2e3f | HSET DIGEST:LOCKED 2f3b4c5d6e7f8a9b0c1d2e3f 1795200485.556
+    => DIGEST:LOCKED => sidekiq-unique-jobs Sure Exclusive -
+SET shop:gpu:EXISTS 1 | RPUSH shop:gpu:AVAILABLE 0 | HSET shop:gpu:GRABBED 1 1795200485.5
+    => shop:gpu:GRABBED => redis-semaphore-rb Sure Shared token 1
+SET job-lock:default:mail ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:ONE NX PX 60000
+    => job-lock:default:mail => shedlock Sure Exclusive worker-7d9f
+SET stock MACHINE NX PX 60000 => stock => madelson Sure Exclusive BILLING-1 pid 812
+SET payouts VALUE== NX PX 60000 => payouts => redsync Sure Exclusive -
+SET lock:report Zb1kM5c0-7mJr8xw3uVYHQ NX PX 60000 => lock:report => redislock Sure Exclusive -
+SET lock:import Yk941JgLndDdI9Ec NX PX 60000 => lock:import => go-zero Likely Exclusive -
+SET import Yk941JgLndDdI9Ec NX PX 60000 => import => go-zero Possible Exclusive -
+SET shop-database-shop-cache-import Yk941JgLndDdI9Ec NX PX 60000
+    => shop-database-shop-cache-import => laravel Likely Exclusive -
+SET laravel_unique_job:Mail:7 Yk941JgLndDdI9Ec NX PX 60000
+    => laravel_unique_job:Mail:7 => laravel-unique-job Sure Exclusive -
+SET s-cache-framework/schedule-9f86 b:1; NX PX 60000
+    => s-cache-framework/schedule-9f86 => laravel-schedule Sure Exclusive -
+SET PHPREDIS_SESSION:abc_LOCK vm|17171 NX PX 60000
+    => PHPREDIS_SESSION:abc_LOCK => phpredis-session Sure Exclusive vm pid 17171
+SET {hangfire}:recurring-jobs ONE NX PX 60000 => {hangfire}:recurring-jobs => hangfire Sure Exclusive -
+SET activejob_uniqueness:mail:7 ONE NX PX 60000
+    => activejob_uniqueness:mail:7 => activejob-uniqueness Sure Exclusive -
+SET resque:resque_scheduler_master_lock worker-3:4711 NX PX 60000
+    => resque:resque_scheduler_master_lock => resque-scheduler Sure Exclusive worker-3 pid 4711
+SET gitlab:exclusive_lease:a ONE NX PX 60000 => gitlab:exclusive_lease:a => gitlab Sure Exclusive -
+SET unacked_mutex de0643ec94ee19182e5d96ac99871f9e NX PX 60000 => unacked_mutex => node-redlock Sure Exclusive -
+SET registry:lock:a ONE NX PX 60000 => registry:lock:a => plain Likely Exclusive -
+";
+
+/// What stands beside a lock and is none, or belongs to somebody who only waits.
+const NO_LOCKS: [&str; 6] = [
+    "redisson_lock_queue:{fair}",
+    "redisson_lock_timeout:{fair}",
+    "redisson_lock_token:{fenced}",
+    "{rw}:ONE:87:rwlock_timeout:1",
+    "stock.writer",
+    "DIGEST",
+];
+
+fn written_out(text: &str) -> String {
+    let names = [
+        ("ONE", ONE),
+        ("TWO", TWO),
+        ("OTHER", OTHER_MACHINE),
+        ("MACHINE", MACHINE),
+        ("SYMFONY", SYMFONY),
+        ("VALUE", VALUE),
+        ("DIGEST", "uniquejobs:9f86d081884c7d659a2feaa0c55ad015"),
+    ];
+    let all = names.into_iter();
+    all.fold(text.to_owned(), |text, (name, means)| {
+        text.replace(name, means)
+    })
 }
 
 #[tokio::test]
-async fn redissons_locks_are_told_by_what_stands_beside_them() {
+async fn layouts_are_told_by_value_or_name_or_what_stands_beside_them() {
     let mut redis = Emulator::start().await;
-    let (sure, thread) = (Confidence::Sure, labels(&["6d1f0c3e thread 87"]));
-    let hold = |key: &str| format!("HSET {key} {ONE}:87 1\nPEXPIRE {key} 30000");
-    assert_eq!(
-        redis.told("plain", &hold("plain")).await,
-        (Format::Redisson, sure, Mode::Exclusive, thread.clone())
-    );
-    let fair = format!(
-        "{}\nRPUSH redisson_lock_queue:{{fair}} {TWO}:1 {TWO}:2
-         ZADD redisson_lock_timeout:{{fair}} @-5 {TWO}:1 @90000 {TWO}:2",
-        hold("fair")
-    );
-    assert_eq!(
-        redis.told("fair", &fair).await,
-        (Format::RedissonFair, sure, Mode::Exclusive, thread.clone())
-    );
-    assert_eq!(redis.seen("fair").await.unwrap().waiting, Some(1));
-    let fenced = format!("{}\nINCR redisson_lock_token:{{fenced}}", hold("fenced"));
-    assert_eq!(
-        redis.told("fenced", &fenced).await,
-        (
-            Format::RedissonFenced,
-            sure,
-            Mode::Exclusive,
-            thread.clone()
-        )
-    );
-    let read = format!(
-        "HSET rw mode read {ONE}:87 1 {TWO}:3 2
-         SET {{rw}}:{ONE}:87:rwlock_timeout:1 1 PX 30000
-         PEXPIRE rw 30000"
-    );
-    assert_eq!(
-        redis.told("rw", &read).await,
-        (
-            Format::RedissonReadWrite,
-            sure,
-            Mode::Shared,
-            labels(&["6d1f0c3e thread 87", "9d0e0f5c thread 3"])
-        )
-    );
-    let companions = [
-        "redisson_lock_queue:{fair}".to_owned(),
-        "redisson_lock_timeout:{fair}".to_owned(),
-        "redisson_lock_token:{fenced}".to_owned(),
-        format!("{{rw}}:{ONE}:87:rwlock_timeout:1"),
-    ];
-    for companion in companions {
-        assert_eq!(redis.seen(&companion).await, None, "{companion}");
+    let layouts = written_out(LAYOUTS).replace("\n    =>", " =>");
+    for line in layouts.trim().lines() {
+        let parts: Vec<&str> = line.split(" => ").collect();
+        let commands = parts[0].replace(" | ", "\n");
+        assert_eq!(redis.told(parts[1], &commands).await, parts[2], "{line}");
     }
-    let multi = format!(
-        "HSET many {VALUE} {ONE}:87 {VALUE}:{ONE}:87:expire_time @30000 {VALUE}:{ONE}:87:lock_count 1
-         PEXPIRE many 30000"
-    );
-    assert_eq!(
-        redis.told("many", &multi).await,
-        (Format::RedissonMulti, sure, Mode::Shared, thread)
-    );
-    let permits = "ZADD {gpu}:timeout @30000 0123456789abcdef @-1 1123456789abcdef\nSET gpu 3";
-    assert_eq!(
-        redis.told("{gpu}:timeout", permits).await,
-        (Format::RedissonPermits, sure, Mode::Shared, vec![None])
-    );
-}
-
-#[tokio::test]
-async fn readers_writers_and_permits_of_other_libraries_are_owners() {
-    let mut redis = Emulator::start().await;
-    let sure = Confidence::Sure;
-    let readers = format!(
-        "SADD stock.readers {MACHINE} {OTHER_MACHINE}\nPEXPIRE stock.readers 30000
-         SET stock.writer {MACHINE}_WRITERWAITING NX PX 30000"
-    );
-    let both = labels(&["BILLING-1 pid 812", "billing-2 pid 7"]);
-    assert_eq!(
-        redis.told("stock.readers", &readers).await,
-        (Format::MadelsonReadWrite, sure, Mode::Shared, both.clone())
-    );
-    assert_eq!(redis.seen("stock.readers").await.unwrap().waiting, Some(1));
-    assert_eq!(
-        redis.seen("stock.writer").await,
-        None,
-        "who waits holds nothing"
-    );
-    let semaphore =
-        format!("ZADD permits @29000.25 {MACHINE} @29500 {OTHER_MACHINE}\nPEXPIRE permits 90000");
-    assert_eq!(
-        redis.told("permits", &semaphore).await,
-        (Format::MadelsonSemaphore, sure, Mode::Shared, both)
-    );
-    let written =
-        format!("ZADD invoice @300000 {SYMFONY} @300000 __write__\nPEXPIRE invoice 300000");
-    assert_eq!(
-        redis.told("invoice", &written).await,
-        (Format::Symfony, sure, Mode::Exclusive, vec![None])
-    );
-    let digest = "uniquejobs:9f86d081884c7d659a2feaa0c55ad015";
-    let job = format!(
-        "SET {digest} 2f3b4c5d6e7f8a9b0c1d2e3f\nRPUSH {digest}:QUEUED 2f3b4c5d6e7f8a9b0c1d2e3f
-         HSET {digest}:LOCKED 2f3b4c5d6e7f8a9b0c1d2e3f 1795200485.556"
-    );
-    assert_eq!(
-        redis.told(&format!("{digest}:LOCKED"), &job).await,
-        (Format::SidekiqUniqueJobs, sure, Mode::Exclusive, vec![None])
-    );
-    assert_eq!(redis.seen(digest).await, None);
-    let tokens =
-        "SET shop:gpu:EXISTS 1\nRPUSH shop:gpu:AVAILABLE 0\nHSET shop:gpu:GRABBED 1 1795200485.5";
-    assert_eq!(
-        redis.told("shop:gpu:GRABBED", tokens).await,
-        (
-            Format::RedisSemaphoreRb,
-            sure,
-            Mode::Shared,
-            labels(&["token 1"])
-        )
-    );
-}
-
-#[tokio::test]
-async fn strings_are_told_by_value_or_name() {
-    let mut redis = Emulator::start().await;
-    let (sure, likely, possible) = (Confidence::Sure, Confidence::Likely, Confidence::Possible);
-    let shedlock = format!("ADDED:2026-11-20T18:40:00.123Z@worker-7d9f:{ONE}");
-    let rows: [(&str, &str, Format, Confidence, Option<&str>); 16] = [
-        (
-            "job-lock:default:mail",
-            &shedlock,
-            Format::ShedLock,
-            sure,
-            Some("worker-7d9f"),
-        ),
-        (
-            "stock",
-            MACHINE,
-            Format::Madelson,
-            sure,
-            Some("BILLING-1 pid 812"),
-        ),
-        (
-            "payouts",
-            "Zb1kM5c0P7mJr8xw3uVYHQ==",
-            Format::Redsync,
-            sure,
-            None,
-        ),
-        (
-            "lock:report",
-            "Zb1kM5c0-7mJr8xw3uVYHQ",
-            Format::Redislock,
-            sure,
-            None,
-        ),
-        (
-            "lock:import",
-            "Yk941JgLndDdI9Ec",
-            Format::GoZero,
-            likely,
-            None,
-        ),
-        ("import", "Yk941JgLndDdI9Ec", Format::GoZero, possible, None),
-        (
-            "shop-database-shop-cache-import",
-            "Yk941JgLndDdI9Ec",
-            Format::Laravel,
-            likely,
-            None,
-        ),
-        (
-            "laravel_unique_job:Mail:7",
-            "Yk941JgLndDdI9Ec",
-            Format::LaravelUniqueJob,
-            sure,
-            None,
-        ),
-        (
-            "s-cache-framework/schedule-9f86",
-            "b:1;",
-            Format::LaravelSchedule,
-            sure,
-            None,
-        ),
-        (
-            "PHPREDIS_SESSION:abc_LOCK",
-            "vm|17171",
-            Format::PhpredisSession,
-            sure,
-            Some("vm pid 17171"),
-        ),
-        (
-            "{hangfire}:recurring-jobs",
-            ONE,
-            Format::Hangfire,
-            sure,
-            None,
-        ),
-        (
-            "activejob_uniqueness:mail:7",
-            ONE,
-            Format::ActivejobUniqueness,
-            sure,
-            None,
-        ),
-        (
-            "resque:resque_scheduler_master_lock",
-            "worker-3:4711",
-            Format::ResqueScheduler,
-            sure,
-            Some("worker-3 pid 4711"),
-        ),
-        ("gitlab:exclusive_lease:a", ONE, Format::Gitlab, sure, None),
-        (
-            "unacked_mutex",
-            "de0643ec94ee19182e5d96ac99871f9e",
-            Format::NodeRedlock,
-            sure,
-            None,
-        ),
-        ("registry:lock:a", ONE, Format::Plain, likely, None),
-    ];
-    for (key, value, format, confidence, label) in rows {
-        let set = format!("SET {key} {value} NX PX 60000");
-        assert_eq!(
-            redis.told(key, &set).await,
-            (
-                format,
-                confidence,
-                Mode::Exclusive,
-                vec![label.map(str::to_owned)]
-            ),
-            "{key}"
-        );
+    for key in NO_LOCKS {
+        assert_eq!(redis.seen(&written_out(key)).await, None, "{key}");
+    }
+    for key in ["fair", "stock.readers"] {
+        assert_eq!(redis.seen(key).await.unwrap().waiting, Some(1), "{key}");
     }
 }

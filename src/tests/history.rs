@@ -184,10 +184,7 @@ async fn a_lock_that_nobody_saw_has_no_history_and_an_unknown_group_is_no_group(
         (&json!([]), &Value::Null)
     );
     let unknown = person.get("/api/v1/groups/x/locks/lock%3Aa/history").await;
-    assert_eq!(
-        (unknown.status, unknown.code()),
-        (404, "unknown-group".into())
-    );
+    unknown.is(404, "unknown-group");
     // Its name may be any bytes.
     let key = LockKey::new([0xff, b'/', b'%']);
     let path = format!("/api/v1/groups/orders/locks/{}/history", key.encoded());

@@ -82,9 +82,9 @@ async fn a_lock_that_somebody_else_takes_is_told_with_who_and_left_alone() {
     let (nodes, _console, person, mut watching) = console().await;
     acquire_kept(&person, LEASE).await;
     let other = Token::mint("them");
-    for n in 0..3 {
-        nodes.set(n, KEY.as_bytes(), other.expose(), None).await;
-    }
+    nodes
+        .set_first(3, KEY.as_bytes(), other.expose(), None)
+        .await;
     let told = watching.until(is_lost).await;
     assert_eq!(told.data["why"], "another owner has it: them (console)");
     assert!(is_on_all(&nodes, &other).await);

@@ -14,6 +14,7 @@ use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
+use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
@@ -335,11 +336,7 @@ async fn whoever_waits_for_a_plain_lock_over_a_past_moment_asks_no_more_often_th
         ),
         "{attempt:?}"
     );
-    let stats: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut nodes.0[0].client().await)
-        .await
-        .unwrap();
+    let stats: String = ask(&mut nodes.0[0].client().await, "INFO commandstats").await;
     let calls = stats.lines().find_map(|line| {
         let figures = line.strip_prefix("cmdstat_evalsha:calls=")?;
         figures.split(',').next()?.parse::<u32>().ok()

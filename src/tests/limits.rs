@@ -67,10 +67,7 @@ async fn may_wait(person: &Person) -> Result<(), String> {
 
 /// The name of the limit that the answer speaks of.
 fn limit_that_was_reached(answer: &Answer) -> String {
-    assert_eq!(
-        (answer.status, answer.code().as_str()),
-        (429, "too-many-requests")
-    );
+    answer.is(429, "too-many-requests");
     let after: u64 = answer.headers["retry-after"]
         .to_str()
         .unwrap()
@@ -114,7 +111,7 @@ async fn so_many_requests_may_wait_for_one_client_and_in_all() {
     // One try is no waiting.
     let path = lock_path("jobs", b"0", "/acquire");
     let tried = one.post(&path, json!({"ttl_ms": 60_000})).await;
-    assert_eq!((tried.status, tried.code().as_str()), (409, "held"));
+    tried.is(409, "held");
 
     // Who hangs up makes room, and so does who got what it waited for.
     waiting.remove(0).abort();

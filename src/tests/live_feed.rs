@@ -35,9 +35,9 @@ async fn a_lock_set_by_another_client_is_told_and_so_is_its_end() {
         .until(|told| told.data["group"]["looked_at"].is_string())
         .await;
 
-    for n in 0..3 {
-        nodes.set(n, b"lock:new", b"somebody", Some(1_500)).await;
-    }
+    nodes
+        .set_first(3, b"lock:new", b"somebody", Some(1_500))
+        .await;
     let told = viewer
         .until(|told| is_about(told, "appeared", "lock:new"))
         .await;

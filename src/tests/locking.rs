@@ -4,12 +4,22 @@ use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
+use lockkeeper::server::locking::{Attempt, Claim, End, Token, Want, acquire, extend, release};
 use redis::AsyncCommands as _;
 
+use crate::support::ask;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
+
+/// Whoever tried it has the lock; for how long.
+#[track_caller]
+fn won(attempt: Attempt) -> Duration {
+    match attempt.end {
+        End::Won(validity) => validity,
+        _ => panic!("{attempt:?}"),
+    }
+}
 
 /// It was done on a quorum, and elsewhere too or not heard of yet.
 fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
@@ -40,9 +50,7 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
             Token::mint("them"),
         );
         let attempt = acquire(&group, &key, &ours, TTL).await;
-        let End::Won(validity) = attempt.end else {
-            panic!("{attempt:?}")
-        };
+        let validity = won(attempt.clone());
         assert!(
             validity < Duration::from_millis(29_700) && validity > Duration::from_secs(29),
             "{validity:?}"
@@ -71,10 +79,7 @@ async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes
             outcomes(&release(&group, &key, &ours).await),
             vec![ActOutcome::NotHeld; n]
         );
-        assert!(matches!(
-            acquire(&group, &key, &theirs, TTL).await.end,
-            End::Won(_)
-        ));
+        won(acquire(&group, &key, &theirs, TTL).await);
     }
 }
 
@@ -87,12 +92,7 @@ async fn only_the_owners_token_extends_and_releases() {
         Token::mint("us"),
         Token::mint("us"),
     );
-    assert!(matches!(
-        acquire(&group, &key, &ours, Duration::from_secs(10))
-            .await
-            .end,
-        End::Won(_)
-    ));
+    won(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
     let End::Taken {
         owner: Some(owner), ..
     } = extend(&group, &key, &wrong, TTL).await.end
@@ -117,16 +117,12 @@ async fn only_the_owners_token_extends_and_releases() {
             .unwrap()
     };
     assert!(pttl().await <= 10_000, "the wrong token changed nothing");
-    let attempt = extend(&group, &key, &ours, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(extend(&group, &key, &ours, TTL).await);
     assert!(pttl().await > 20_000);
 
     let mut client = nodes.0[0].client().await;
     let () = client.del(key.as_bytes()).await.unwrap();
-    assert!(
-        matches!(extend(&group, &key, &ours, TTL).await.end, End::Won(_)),
-        "two of three are a quorum"
-    );
+    won(extend(&group, &key, &ours, TTL).await);
     assert!(pttl().await > 20_000, "the node that lost it has it again");
     for n in [0, 1] {
         let () = nodes.0[n].client().await.del(key.as_bytes()).await.unwrap();
@@ -143,8 +139,7 @@ async fn an_extension_never_makes_a_lease_shorter_least_of_all_when_it_fails() {
     let mut nodes = RedisNodes::start(3).await;
     let group = nodes.group().await;
     let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
-    let attempt = acquire(&group, &key, &token, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&group, &key, &token, TTL).await);
     let is_as_it_was = async |nodes: &RedisNodes, n: usize| {
         let mut client = nodes.0[n].client().await;
         let left: i64 = client.pttl(key.as_bytes()).await.unwrap();
@@ -159,8 +154,7 @@ async fn an_extension_never_makes_a_lease_shorter_least_of_all_when_it_fails() {
         brought: true,
         ..Want::plain(&key, &token, short)
     };
-    let attempt = Claim::new(&group, &again).try_once().await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(Claim::new(&group, &again).try_once().await);
     for n in 0..3 {
         is_as_it_was(&nodes, n).await;
     }
@@ -178,8 +172,7 @@ async fn a_lock_without_expiry_gets_a_lease_when_its_owner_extends_it() {
     let nodes = RedisNodes::start(1).await;
     let group = nodes.group().await;
     nodes.set(0, b"lock:a", b"us", None).await;
-    let attempt = extend(&group, &"lock:a".into(), &Token::from_bytes("us"), TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(extend(&group, &"lock:a".into(), &Token::from_bytes("us"), TTL).await);
     let left: i64 = nodes.0[0].client().await.pttl("lock:a").await.unwrap();
     assert!((20_000..=30_000).contains(&left), "{left}");
 }
@@ -261,14 +254,8 @@ async fn keys_and_tokens_may_be_any_bytes() {
         LockKey::new(vec![b'{'; 10_000]),
     ] {
         let token = Token::from_bytes([0xff, 0, b'\r', b'\n', 0x80]);
-        assert!(matches!(
-            acquire(&group, &key, &token, TTL).await.end,
-            End::Won(_)
-        ));
-        assert!(matches!(
-            extend(&group, &key, &token, TTL).await.end,
-            End::Won(_)
-        ));
+        won(acquire(&group, &key, &token, TTL).await);
+        won(extend(&group, &key, &token, TTL).await);
         is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
     }
 }
@@ -279,16 +266,9 @@ async fn scripts_survive_that_a_node_forgets_them() {
     let group = nodes.group().await;
     let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
     for _ in 0..2 {
-        assert!(matches!(
-            acquire(&group, &key, &token, TTL).await.end,
-            End::Won(_)
-        ));
+        won(acquire(&group, &key, &token, TTL).await);
         is_done(&release(&group, &key, &token).await, &ActOutcome::Released);
-        let () = redis::cmd("SCRIPT")
-            .arg("FLUSH")
-            .query_async(&mut nodes.0[0].client().await)
-            .await
-            .unwrap();
+        let () = ask(&mut nodes.0[0].client().await, "SCRIPT FLUSH").await;
     }
 }
 

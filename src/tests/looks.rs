@@ -8,6 +8,7 @@ use lockkeeper::server::nodes::sighting::{Ttl, Value};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
+use crate::support::ask;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNode, RedisNodes, TestGroup, url};
 
@@ -109,11 +110,7 @@ async fn every_kind_of_key_is_seen_as_it_is() {
         .unwrap();
     let scores: Vec<(u32, u32)> = (0..5_000).map(|n| (n, n)).collect();
     let () = client.zadd_multiple("lock:scores", &scores).await.unwrap();
-    let () = redis::cmd("XADD")
-        .arg(&["lock:stream", "*", "a", "1"])
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let () = ask(&mut client, "XADD lock:stream * a 1").await;
 
     let group = nodes.group().await;
     for key in [&binary, &long, &empty] {

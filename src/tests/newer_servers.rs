@@ -6,6 +6,7 @@ use lockkeeper::domain::{ActOutcome, LockKey};
 use lockkeeper::server::locking::{End, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
+use crate::support::ask;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
@@ -13,11 +14,7 @@ const TTL: Duration = Duration::from_secs(30);
 
 /// How often the server was asked for a command.
 async fn calls(nodes: &RedisNodes, command: &str) -> u64 {
-    let stats: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut nodes.0[0].client().await)
-        .await
-        .unwrap();
+    let stats: String = ask(&mut nodes.0[0].client().await, "INFO commandstats").await;
     let line = format!("cmdstat_{command}:calls=");
     let told = stats.lines().find_map(|text| text.strip_prefix(&line));
     told.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())

@@ -74,11 +74,8 @@ async fn what_a_dead_host_still_holds_stands_in_one_row() {
 
     let person = console.person();
     let unknown = person.get("/api/v1/owners?group=x").await;
-    assert_eq!(
-        (unknown.status, unknown.code()),
-        (404, "unknown-group".into())
-    );
+    unknown.is(404, "unknown-group");
     let bad = person.get("/api/v1/owners?by=shoe").await;
-    assert_eq!((bad.status, bad.code()), (400, "bad-request".into()));
+    bad.is(400, "bad-request");
     console.stop().await;
 }

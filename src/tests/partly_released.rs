@@ -61,12 +61,7 @@ async fn a_forced_release_that_reaches_a_minority_is_partial_and_is_completed_as
     let person = console.person();
     cut(&net.proxies[1..]);
     let answer = force_release(&person).await;
-    assert_eq!(
-        (answer.status, answer.code()),
-        (503, "partly-released".into()),
-        "{}",
-        answer.text
-    );
+    answer.is(503, "partly-released");
     let problem = answer.json();
     assert_eq!(outcomes(&problem), ["released", "failed", "failed"]);
     assert_eq!(
@@ -133,12 +128,7 @@ async fn an_owner_whose_release_reached_a_minority_is_not_told_that_it_is_releas
     cut(&net.proxies[1..]);
     let release = lock_path("orders", KEY, "/release");
     let answer = person.post(&release, json!({"token": token})).await;
-    assert_eq!(
-        (answer.status, answer.code()),
-        (503, "partly-released".into()),
-        "{}",
-        answer.text
-    );
+    answer.is(503, "partly-released");
     assert_eq!(outcomes(&answer.json()), ["released", "failed", "failed"]);
     assert_eq!(acts(&person, "release").await[0]["end"], "partial");
     heal(&net);
@@ -184,12 +174,7 @@ async fn the_remains_of_a_lock_that_was_lost_are_released_and_its_loss_is_said()
     }
     let release = lock_path("orders", KEY, "/release");
     let answer = person.post(&release, json!({"token": token})).await;
-    assert_eq!(
-        (answer.status, answer.code()),
-        (409, "not-owner".into()),
-        "{}",
-        answer.text
-    );
+    answer.is(409, "not-owner");
     let nodes = answer.json();
     assert_eq!(outcomes(&nodes), ["released", "other-owner", "other-owner"]);
 }

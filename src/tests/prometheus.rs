@@ -109,9 +109,7 @@ fn the_dashboard_can_be_imported() {
 
 /// A console about which there is something to say in every panel.
 async fn busy_console(nodes: &RedisNodes) -> (TestConsole, Value) {
-    for n in 0..3 {
-        nodes.set(n, b"lock:forever", b"one", None).await;
-    }
+    nodes.set_first(3, b"lock:forever", b"one", None).await;
     let url = WebhookUrl::parse(&format!("http://127.0.0.1:{}/", free_port())).unwrap();
     let secret = WebhookSecret::parse("0123456789abcdef").unwrap();
     let config = Config {

@@ -122,7 +122,7 @@ async fn a_token_of_another_shape_is_refused_for_a_format_that_has_one() {
     ] {
         let body = json!({"ttl_ms": 1_000, "format": format, "token": token});
         let answer = person.post(&format!("{PATH}/acquire"), body).await;
-        assert_eq!((answer.status, answer.code().as_str()), (422, "impossible"));
+        answer.is(422, "impossible");
         assert_eq!(answer.json()["field"], "token");
         assert!(!answer.text.contains(token), "{}", answer.text);
     }
@@ -306,12 +306,7 @@ async fn a_fenced_lock_of_several_servers_is_refused_because_each_counts_for_its
         .person()
         .post(&format!("{PATH}/acquire"), wanted)
         .await;
-    assert_eq!(
-        (refused.status, refused.code().as_str()),
-        (409, "wrong-type"),
-        "{}",
-        refused.text
-    );
+    refused.is(409, "wrong-type");
     assert!(refused.text.contains("RFencedLock"), "{}", refused.text);
     for n in 0..3 {
         assert_eq!(

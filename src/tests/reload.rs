@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::lock_path;
 use crate::audit::{Served, serve};
+use crate::support::ask;
 use crate::support::console::{Person, Watching};
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 use crate::support::{eventually, eventually_is};
@@ -89,11 +90,7 @@ async fn groups_come_change_and_go_while_somebody_watches_and_the_others_go_on()
     shows(&mut stream, &["stays/lock:a", "jobs/lock:b"]).await;
     let mut redis = a.client().await;
     let ours = async |redis: &mut redis::aio::MultiplexedConnection| -> Vec<String> {
-        let clients: String = redis::cmd("CLIENT")
-            .arg("LIST")
-            .query_async(redis)
-            .await
-            .unwrap();
+        let clients: String = ask(redis, "CLIENT LIST").await;
         let ours = clients
             .lines()
             .filter(|line| line.contains("name=lockkeeper"));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::{group, lock_path};
 use crate::audit::{Served, serve};
+use crate::support::ask;
 use crate::support::clusters::RedisCluster;
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::process::Process;
@@ -300,9 +301,7 @@ async fn a_console_that_is_told_to_stop_first_takes_back_what_an_acquire_that_fa
 #[tokio::test]
 async fn whoever_waits_for_a_lock_is_told_at_once_when_the_console_stops() {
     let nodes = RedisNodes::start(3).await;
-    for n in 0..3 {
-        nodes.set(n, b"lock:a", b"somebody", Some(LONG)).await;
-    }
+    nodes.set_first(3, b"lock:a", b"somebody", Some(LONG)).await;
     let console = Process::on(&nodes, &[]).await;
     every_node_is_up(&console.person).await;
     let person = console.person.clone();
@@ -390,10 +389,7 @@ async fn a_replica_of_a_cluster_that_was_promoted_may_lack_locks_and_its_locks_s
     let home = cluster.home(lost).await;
     crate::cluster::acquire(&person, lost, json!({"ttl_ms": 60_000})).await;
     let mut replica = cluster.servers[home + 3].client().await;
-    let () = redis::cmd("READONLY")
-        .query_async(&mut replica)
-        .await
-        .unwrap();
+    let () = ask(&mut replica, "READONLY").await;
     eventually_is("the replica has the lock", async || {
         replica.exists(lost).await.unwrap()
     })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lockkeeper::domain::{ActOutcome, LockKey};
 use lockkeeper::server::locking::{End, Token, acquire, extend};
 
+use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes, TestGroup};
@@ -118,11 +119,7 @@ async fn a_node_that_keeps_no_write_while_it_rewrites_its_file_is_not_one_that_k
 
 /// Seconds since a server was started, as it says.
 async fn uptime(node: &RedisNode) -> u64 {
-    let info: String = redis::cmd("INFO")
-        .arg("server")
-        .query_async(&mut node.client().await)
-        .await
-        .unwrap();
+    let info: String = ask(&mut node.client().await, "INFO server").await;
     let told = info
         .lines()
         .find_map(|line| line.strip_prefix("uptime_in_seconds:"));
@@ -196,9 +193,9 @@ async fn the_hazard_is_shown_on_the_node_and_on_its_locks() {
         node["hazard_until"].is_string() && node["votes"] == false && node["state"] == "up"
     })
     .await;
-    for n in 0..3 {
-        nodes.set(n, b"lock:a", b"someone", Some(60_000)).await;
-    }
+    nodes
+        .set_first(3, b"lock:a", b"someone", Some(60_000))
+        .await;
     eventually_is("the lock is flagged", async || {
         let listed = person.get("/api/v1/locks?flag=restart-hazard").await.json();
         listed["total"] == 1

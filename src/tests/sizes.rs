@@ -59,7 +59,7 @@ async fn a_body_that_is_too_large_is_refused_however_it_is_sent() {
     let large = person
         .send("POST", &path, &json_type, padded(most + 1))
         .await;
-    assert_eq!((large.status, large.code().as_str()), (413, "too-large"));
+    large.is(413, "too-large");
 
     let chunked = |path: &str, body: &str| {
         let head = format!(
@@ -115,21 +115,15 @@ async fn an_address_that_is_too_long_is_refused_and_the_longest_key_is_not() {
 
     let longer = lock_path("jobs", &vec![0xee; 16 * 1024 + 1], "/acquire");
     let longer = person.post(&longer, body.clone()).await;
-    assert_eq!((longer.status, longer.code().as_str()), (422, "impossible"));
+    longer.is(422, "impossible");
     assert_eq!(longer.json()["field"], "key");
     let too_long = lock_path("jobs", &vec![0xee; 18 * 1024], "/acquire");
     let too_long = person.post(&too_long, body).await;
-    assert_eq!(
-        (too_long.status, too_long.code().as_str()),
-        (414, "address-too-long")
-    );
+    too_long.is(414, "address-too-long");
     let query = person
         .get(&format!("/api/v1/locks?q={}", "a".repeat(60_000)))
         .await;
-    assert_eq!(
-        (query.status, query.code().as_str()),
-        (414, "address-too-long")
-    );
+    query.is(414, "address-too-long");
     // Beyond what the HTTP library reads, it answers by itself.
     for (size, expected) in [(70_000, 414), (500_000, 431)] {
         let request = format!(

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::feed::{config, is_fed, run};
+use crate::support::ask;
 use crate::support::console::{Person, TestConsole};
 use crate::support::programs::{python, script};
 use crate::support::redis_nodes::{RedisNode, RedisNodes, url};
@@ -69,12 +70,7 @@ pub async fn watched(nodes: &RedisNodes, config: GroupConfig) -> (TestConsole, P
 /// Idle times have whole seconds: this long nothing can be told from the write.
 async fn let_the_second_pass(client: &mut MultiplexedConnection) {
     eventually_is("it was touched a while ago", async || {
-        let idle: i64 = redis::cmd("OBJECT")
-            .arg("IDLETIME")
-            .arg("lock:a")
-            .query_async(client)
-            .await
-            .unwrap();
+        let idle: i64 = ask(client, "OBJECT IDLETIME lock:a").await;
         idle >= 3
     })
     .await;
@@ -88,11 +84,7 @@ async fn two_pollers_are_seen(node_to_use: RedisNode) {
     assert_eq!(sign(&person, "lock:a", "idle-touch").await, None);
     let _pollers = [poller(&nodes.0[0], "0.1"), poller(&nodes.0[0], "0.1")];
     eventually_is("the first try fails", async || {
-        let stats: String = redis::cmd("INFO")
-            .arg("commandstats")
-            .query_async(&mut client)
-            .await
-            .unwrap();
+        let stats: String = ask(&mut client, "INFO commandstats").await;
         let set = stats.lines().find(|line| line.starts_with("cmdstat_set:"));
         set.is_some_and(|set| !set.contains("calls=1,"))
     })

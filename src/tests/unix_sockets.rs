@@ -5,6 +5,7 @@ use lockkeeper::server::config::{Files, GroupConfig, NodeConfig};
 use redis::AsyncCommands as _;
 use serde_json::json;
 
+use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually;
 use crate::support::redis_nodes::{RedisNode, TestGroup, url};
@@ -30,11 +31,7 @@ async fn locks_behind_a_socket_are_seen_taken_and_released() {
     })
     .await;
     let mut client = node.client().await;
-    let () = redis::cmd("SELECT")
-        .arg(2)
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let () = ask(&mut client, "SELECT 2").await;
     let token = taken.json()["token"].clone();
     assert_eq!(client.get::<_, String>("lock:ours").await.unwrap(), token);
     let released = person

@@ -62,9 +62,7 @@ async fn every_verdict_is_reached_on_five_nodes() {
                 .await;
         }
     }
-    for n in 0..5 {
-        nodes.set(n, b"lock:forever", b"owner-A", None).await;
-    }
+    nodes.set_first(5, b"lock:forever", b"owner-A", None).await;
     let console = TestConsole::start(vec![GroupConfig::new("orders", nodes.urls())]).await;
     let person = console.person();
 
@@ -109,9 +107,9 @@ async fn every_verdict_is_reached_on_five_nodes() {
 #[tokio::test]
 async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_free() {
     let nodes = RedisNodes::start(3).await;
-    for n in 0..3 {
-        nodes.set(n, b"lock:a", b"owner-A", Some(600_000)).await;
-    }
+    nodes
+        .set_first(3, b"lock:a", b"owner-A", Some(600_000))
+        .await;
     let console = TestConsole::start(vec![GroupConfig::new("orders", nodes.urls())]).await;
     let person = console.person();
     verdict_becomes(&person, "lock:a", "held").await;
@@ -149,12 +147,7 @@ async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_
                 json!({"ttl_ms": 30_000}),
             )
             .await;
-        assert_eq!(
-            (acquire.status, acquire.code().as_str()),
-            (503, "no-quorum"),
-            "{}",
-            acquire.text
-        );
+        acquire.is(503, "no-quorum");
         assert!(
             began.elapsed() < Duration::from_secs(3),
             "acquire took {:?}",
@@ -177,10 +170,7 @@ async fn with_every_node_hanging_everything_still_answers_and_nothing_is_called_
         "the last known owner"
     );
     let missing = person.get("/api/v1/groups/orders/locks/lock%3Anever").await;
-    assert_eq!(
-        (missing.status, missing.code().as_str()),
-        (503, "unreachable")
-    );
+    missing.is(503, "unreachable");
 
     for n in 0..3 {
         nodes.0[n].go_on().await;

@@ -104,7 +104,7 @@ async fn waiting_ends_with_who_has_it_and_when_to_come_back() {
     let (one, other) = (console.person(), console.person());
     let both = tokio::join!(acquire(&one, 300), acquire(&other, 200));
     for answer in [both.0, both.1] {
-        assert_eq!((answer.status, answer.code()), (409, "held".to_owned()));
+        answer.is(409, "held");
         let problem: Value = answer.json();
         assert_eq!(problem["owner"]["fingerprint"], held.json()["fingerprint"]);
         assert!(problem["retry_after_ms"].as_u64().unwrap() > 20_000);
@@ -159,7 +159,7 @@ async fn ones_own_token_extends_what_it_holds_and_never_loses_it() {
     let group = TestGroup::start(nodes.config());
     group.first_attempts().await;
     let refused = person.post(&path, body).await;
-    assert_eq!((refused.status, refused.code()), (503, "no-quorum".into()));
+    refused.is(503, "no-quorum");
     for n in [1, 2] {
         nodes.0[n].go_on().await;
     }
@@ -171,29 +171,6 @@ async fn ones_own_token_extends_what_it_holds_and_never_loses_it() {
             .all(|value| value.as_deref() == Some(token.as_bytes())),
         "{values:?}"
     );
-}
-
-#[tokio::test]
-async fn three_dead_nodes_of_five_end_an_acquire_and_leave_nothing() {
-    let nodes = RedisNodes::start(5).await;
-    let console = TestConsole::start(vec![nodes.config()]).await;
-    let person = console.person();
-    eventually_is("the console is ready", async || {
-        person.get("/readyz").await.status == 200
-    })
-    .await;
-    for n in [0, 2, 4] {
-        nodes.0[n].stop().await;
-    }
-    let began = Instant::now();
-    let answer = acquire(&person, 0).await;
-    assert_eq!((answer.status, answer.code()), (503, "no-quorum".into()));
-    let limit = nodes.config().limit_per_node(Duration::from_secs(30));
-    eprintln!("503 after {:?}, a node may take {limit:?}", began.elapsed());
-    assert!(began.elapsed() < limit * 4, "{:?}", began.elapsed());
-    let key = "lock:a".into();
-    assert_eq!(nodes.values(1..2, &key).await, [None]);
-    assert_eq!(nodes.values(3..4, &key).await, [None]);
 }
 
 #[tokio::test]
@@ -239,7 +216,7 @@ async fn a_failed_acquire_with_a_token_of_its_own_leaves_nothing_that_it_had_not
         .person()
         .post(&format!("{PATH}/acquire"), body)
         .await;
-    assert_eq!((refused.status, refused.code()), (503, "no-quorum".into()));
+    refused.is(503, "no-quorum");
     assert_eq!(nodes.get(0, b"lock:a").await, None, "{}", refused.text);
     for n in [1, 2] {
         nodes.0[n].go_on().await;

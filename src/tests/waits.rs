@@ -52,12 +52,9 @@ async fn where_nobody_waits_nothing_is_told() {
     assert_eq!(waits.status, 200, "{}", waits.text);
     assert_eq!(waits.json()["locks"], json!([]));
     let unknown = person.get(&format!("{WAITS}?group=x")).await;
-    assert_eq!(
-        (unknown.status, unknown.code()),
-        (404, "unknown-group".into())
-    );
+    unknown.is(404, "unknown-group");
     let bad = person.get(&format!("{WAITS}?grp=x")).await;
-    assert_eq!((bad.status, bad.code()), (400, "bad-request".into()));
+    bad.is(400, "bad-request");
     console.stop().await;
 }
 

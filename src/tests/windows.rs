@@ -6,6 +6,7 @@ use lockkeeper::server::config::GroupConfig;
 use serde_json::Value;
 
 use crate::api::group;
+use crate::support::ask;
 use crate::support::console::{TestConsole, Told};
 use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
@@ -157,7 +158,7 @@ async fn a_list_is_bundled_with_its_counts_and_a_window_follows_the_bundles() {
     assert_eq!(news.data["bundles"]["rows"][0]["locks"], 2);
 
     let wrong = person.get("/api/v1/locks?by=colour").await;
-    assert_eq!((wrong.status, wrong.code().as_str()), (400, "bad-request"));
+    wrong.is(400, "bad-request");
 }
 
 #[tokio::test]
@@ -193,7 +194,7 @@ async fn a_list_is_exported_whole_and_no_cell_is_a_formula() {
         assert!(!text.contains("secret"));
     }
     let wrong = person.get("/api/v1/locks/export?as=xml").await;
-    assert_eq!((wrong.status, wrong.code().as_str()), (400, "bad-request"));
+    wrong.is(400, "bad-request");
 }
 
 #[tokio::test]
@@ -284,11 +285,7 @@ async fn names_without_wildcards_are_looked_at_and_never_searched_for() {
     })
     .await;
     let mut client = nodes.0[0].client().await;
-    let told: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut client)
-        .await
-        .unwrap();
+    let told: String = ask(&mut client, "INFO commandstats").await;
     let scans = told.split_once("cmdstat_scan:calls=").map(|(_, rest)| rest);
     let only_asked = scans.is_none_or(|rest| rest.starts_with("1,"));
     assert!(only_asked, "once it is asked whether it may be: {told}");

@@ -1,6 +1,5 @@
 //! Acts that cannot be done: a clear answer, and nothing left behind on any node (by looking at each of them).
 
-mod acquires;
 mod nodes;
 mod tokens;
 
@@ -49,8 +48,4 @@ async fn post(person: &Person, lock: &[u8], verb: &str, body: impl Into<Vec<u8>>
     let path = lock_path("orders", lock, verb);
     let headers = [("content-type", "application/json")];
     person.send("POST", &path, &headers, body).await
-}
-
-fn refused(answer: &Answer) -> (u16, String) {
-    (answer.status, answer.code())
 }

@@ -4,13 +4,32 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{everywhere, post, refused};
+use super::{everywhere, post};
 use crate::api::group;
 use crate::support::console::TestConsole;
 use crate::support::redis_nodes::RedisNodes;
 
-/// On which lock, the token as JSON, and what the answer is.
-type Case = (&'static [u8], Vec<u8>, (u16, &'static str));
+/// Status, lock, and the token as JSON; TOKEN stands for the owner's.
+const TOKENS: &str = r#"
+409 lock:a "someone else"
+409 lock:a "TOKEN\n"
+409 lock:a " TOKEN"
+409 lock:a "TOKEN\u0000"
+409 lock:a "TOKENx"
+409 lock:a "*"
+409 lock:a "\u0000\u0001\u00ff\ud83d\udd12"
+422 lock:a ""
+400 lock:a "\ud800"
+400 lock:a "\x41"
+400 lock:a null
+400 lock:a 5
+400 lock:a true
+400 lock:a ["TOKEN"]
+400 lock:a {"":"TOKEN"}
+409 lock:binary "\u00ff\u0000\u00fe\""
+409 lock:binary "\ufffd\u0000\ufffd\""
+409 lock:binary "%FF%00%FE%22"
+"#;
 
 #[tokio::test]
 async fn a_token_that_is_not_the_owners_changes_nothing() {
@@ -19,103 +38,51 @@ async fn a_token_that_is_not_the_owners_changes_nothing() {
     let person = console.person();
     let acquired = post(&person, b"lock:a", "/acquire", r#"{"ttl_ms": 600000}"#).await;
     let token = acquired.json()["token"].as_str().unwrap().to_owned();
-    // A lock whose owner is not text, and one that has no owner of this kind at all.
+    // No JSON can say these bytes; what comes near is somebody else.
     let binary = [0xff, 0x00, 0xfe, b'"'];
-    for n in 0..3 {
-        nodes.set(n, b"lock:binary", &binary, Some(600_000)).await;
-    }
+    nodes
+        .set_first(3, b"lock:binary", &binary, Some(600_000))
+        .await;
     let before = everywhere(&nodes).await;
     assert_eq!(before[0].len(), 2);
 
-    let quoted = |text: &str| Value::from(text).to_string();
-    let not_owner = (409, "not-owner");
-    let (impossible, unreadable) = ((422, "impossible"), (400, "bad-request"));
-    let mut upper = token.to_uppercase();
-    if upper == token {
-        upper.push('x');
+    let told = TOKENS.replace("TOKEN", &token);
+    let mut tokens: Vec<(&str, &str, Vec<u8>)> = Vec::new();
+    for line in told.trim().lines() {
+        let (status, rest) = line.split_once(' ').unwrap();
+        let (lock, json) = rest.split_once(' ').unwrap();
+        tokens.push((status, lock, json.into()));
     }
-    let tokens: Vec<Case> = vec![
-        (b"lock:a", quoted("someone else").into(), not_owner),
-        (
-            b"lock:a",
-            quoted(&token[..token.len() - 1]).into(),
-            not_owner,
-        ),
-        (b"lock:a", quoted(&format!("{token}\n")).into(), not_owner),
-        (b"lock:a", quoted(&format!(" {token}")).into(), not_owner),
-        (b"lock:a", quoted(&format!("{token}\0")).into(), not_owner),
-        (b"lock:a", quoted(&upper).into(), not_owner),
-        (
-            b"lock:a",
-            quoted(&token.replace(':', "%3A")).into(),
-            not_owner,
-        ),
-        (
-            b"lock:a",
-            br#""\u0000\u0001\u00ff\ud83d\udd12""#.to_vec(),
-            not_owner,
-        ),
-        (b"lock:a", quoted(&"x".repeat(512)).into(), not_owner),
-        (b"lock:a", quoted("*").into(), not_owner),
-        (b"lock:a", quoted("").into(), impossible),
-        (b"lock:a", quoted(&"x".repeat(513)).into(), impossible),
-        (b"lock:a", quoted(&"x".repeat(100_000)).into(), impossible),
-        (
-            b"lock:a",
-            quoted(&"x".repeat(200_000)).into(),
-            (413, "too-large"),
-        ),
-        (b"lock:a", b"\"\xff\xfe\"".to_vec(), unreadable),
-        (b"lock:a", b"\"\x00\"".to_vec(), unreadable),
-        (b"lock:a", br#""\ud800""#.to_vec(), unreadable),
-        (b"lock:a", br#""\x41""#.to_vec(), unreadable),
-        (b"lock:a", b"null".to_vec(), unreadable),
-        (b"lock:a", b"5".to_vec(), unreadable),
-        (b"lock:a", b"true".to_vec(), unreadable),
-        (
-            b"lock:a",
-            format!("[{}]", quoted(&token)).into(),
-            unreadable,
-        ),
-        (
-            b"lock:a",
-            format!("{{\"\":{}}}", quoted(&token)).into(),
-            unreadable,
-        ),
-        // No JSON can say these bytes; what comes near is somebody else.
-        (
-            b"lock:binary",
-            br#""\u00ff\u0000\u00fe\"""#.to_vec(),
-            not_owner,
-        ),
-        (
-            b"lock:binary",
-            quoted("\u{fffd}\0\u{fffd}\"").into(),
-            not_owner,
-        ),
-        (b"lock:binary", quoted("%FF%00%FE%22").into(), not_owner),
-    ];
-    for (lock, json, expected) in tokens {
-        let shown = String::from_utf8_lossy(&json)
-            .chars()
-            .take(60)
-            .collect::<String>();
-        let release = [b"{\"token\":", &json[..], b"}"].concat();
-        let answer = post(&person, lock, "/release", release).await;
-        assert_eq!(
-            refused(&answer),
-            (expected.0, expected.1.to_owned()),
-            "{shown}"
-        );
-        let extend = [b"{\"ttl_ms\":60000,\"token\":", &json[..], b"}"].concat();
-        let answer = post(&person, lock, "/extend", extend).await;
-        assert_eq!(
-            refused(&answer),
-            (expected.0, expected.1.to_owned()),
-            "{shown}"
-        );
-        if expected == impossible {
-            assert_eq!(answer.json()["field"], "token");
+    let long = |n: usize| Value::from("x".repeat(n)).to_string().into_bytes();
+    let shorter = Value::from(&token[1..]).to_string();
+    tokens.extend([
+        ("409", "lock:a", shorter.into()),
+        ("409", "lock:a", long(512)),
+        ("422", "lock:a", long(513)),
+        ("422", "lock:a", long(100_000)),
+        ("413", "lock:a", long(200_000)),
+        ("400", "lock:a", b"\"\xff\xfe\"".to_vec()),
+        ("400", "lock:a", b"\"\x00\"".to_vec()),
+    ]);
+    for (status, lock, json) in tokens {
+        let code = match status {
+            "409" => "not-owner",
+            "422" => "impossible",
+            "413" => "too-large",
+            _ => "bad-request",
+        };
+        let shown = String::from_utf8_lossy(&json[..json.len().min(60)]).into_owned();
+        for (verb, before) in [
+            ("/release", &b"{\"token\":"[..]),
+            ("/extend", b"{\"ttl_ms\":60000,\"token\":"),
+        ] {
+            let body = [before, &json, b"}"].concat();
+            let answer = post(&person, lock.as_bytes(), verb, body).await;
+            let said = (answer.status.to_string(), answer.code());
+            assert_eq!(said, (status.to_owned(), code.to_owned()), "{verb} {shown}");
+            if status == "422" {
+                assert_eq!(answer.json()["field"], "token");
+            }
         }
     }
     assert_eq!(everywhere(&nodes).await, before, "something was touched");
@@ -134,7 +101,7 @@ async fn a_token_of_yesterday_is_told_that_the_lock_is_gone_or_anothers() {
     assert_eq!(released.status, 200, "{}", released.text);
     for (verb, body) in [("/release", &release), ("/extend", &extend)] {
         let answer = post(&person, b"lock:a", verb, body.clone()).await;
-        assert_eq!(refused(&answer), (404, "not-held".to_owned()));
+        answer.is(404, "not-held");
     }
     assert!(everywhere(&nodes).await.iter().all(BTreeMap::is_empty));
 
@@ -142,7 +109,7 @@ async fn a_token_of_yesterday_is_told_that_the_lock_is_gone_or_anothers() {
     let before = everywhere(&nodes).await;
     for (verb, body) in [("/release", release), ("/extend", extend)] {
         let answer = post(&person, b"lock:a", verb, body).await;
-        assert_eq!(refused(&answer), (409, "not-owner".to_owned()));
+        answer.is(409, "not-owner");
     }
     assert_eq!(everywhere(&nodes).await, before);
 }
@@ -174,7 +141,7 @@ async fn a_key_of_another_type_is_named_and_left_alone() {
             r#"{"ttl_ms": 10000, "wait_ms": 100}"#,
         ] {
             let answer = post(&person, lock.as_bytes(), "/acquire", body).await;
-            assert_eq!(refused(&answer), (409, "wrong-type".to_owned()), "{kind}");
+            answer.is(409, "wrong-type");
             let detail = answer.json()["detail"].as_str().unwrap().to_owned();
             assert!(detail.contains(kind), "{detail}");
         }

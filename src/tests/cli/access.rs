@@ -165,7 +165,7 @@ async fn a_console_that_was_told_to_only_read_refuses_every_act() {
     let answer = person
         .post(path, serde_json::json!({"ttl_ms": 60_000}))
         .await;
-    assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"));
+    answer.is(403, "forbidden");
     let groups = person.get("/api/v1/groups").await.json();
     assert_eq!(groups["groups"][0]["read_only"], true);
     child.kill().await.unwrap();

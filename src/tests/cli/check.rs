@@ -15,7 +15,7 @@ async fn a_fit_group_is_called_fit_and_an_error_ends_with_status_1() {
         "{fit:?}"
     );
     assert!(fit.out.contains("[one-host]"), "{fit:?}");
-    let json = shell.type_in("check", &["--json"]).await.json();
+    let json = shell.types("check --json").await.json();
     assert_eq!(json["fit"], true);
     assert_eq!(json["groups"][0]["findings"].as_array().unwrap().len(), 1);
 
@@ -35,7 +35,7 @@ async fn a_fit_group_is_called_fit_and_an_error_ends_with_status_1() {
     ] {
         assert!(unfit.out.contains(part), "{part:?} in {}", unfit.out);
     }
-    let json = shell.type_in("check", &["--json"]).await;
+    let json = shell.types("check --json").await;
     assert_eq!(json.status, 1);
     assert_eq!(
         json.json()["groups"][0]["findings"][0]["code"],
@@ -48,7 +48,7 @@ async fn nodes_that_are_away_are_an_error_and_keep_nobody_waiting_for_the_others
     let mut nodes = RedisNodes::start_with(3, &PERSISTENT).await;
     nodes.0[2].kill().await;
     let shell = Shell::on(&nodes);
-    let told = shell.type_in("check", &["--json"]).await;
+    let told = shell.types("check --json").await;
     assert_eq!(told.status, 1);
     let checkup = &told.json()["groups"][0];
     assert_eq!(checkup["findings"][0]["code"], "node-unreachable");

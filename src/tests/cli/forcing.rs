@@ -24,7 +24,7 @@ async fn what_show_wrote_down_keeps_a_later_hold_of_the_same_thread_safe() {
     let nodes = RedisNodes::start(1).await;
     let shell = Shell::on(&nodes);
     enter(&nodes, "1").await;
-    let shown = shell.type_in("show", &["default", "order", "--json"]).await;
+    let shown = shell.types("show default order --json").await;
     std::fs::write(shell.path("seen.json"), &shown.out).unwrap();
     let owner = fingerprint(THREAD.as_bytes());
     let release = async |seen: &str| {
@@ -60,7 +60,7 @@ async fn what_show_wrote_down_keeps_a_later_hold_of_the_same_thread_safe() {
         assert_eq!(refused.status, 2, "{refused:?}");
         assert!(refused.err.contains(says), "{refused:?}");
     }
-    let shown = shell.type_in("show", &["default", "order", "--json"]).await;
+    let shown = shell.types("show default order --json").await;
     std::fs::write(shell.path("seen.json"), &shown.out).unwrap();
     let released = release("seen.json").await;
     assert_eq!(released.status, 0, "{released:?}");

@@ -53,7 +53,7 @@ async fn every_name_is_taken_byte_for_byte_and_shown_without_harm() {
         assert!(nodes.get(0, name.as_bytes()).await.is_some(), "{name:?}");
         let shown = shell.type_in("show", &[word("default"), name]).await;
         assert_eq!(shown.fact("lock"), seen, "{name:?}");
-        let listed = shell.type_in("list", &["--q", "somebody@"]).await;
+        let listed = shell.types("list --q somebody@").await;
         let held = shell.type_in("acquire", &acquire[..4]).await;
         assert_eq!(held.status, 75, "{held:?}");
         let json = shell
@@ -92,7 +92,7 @@ async fn a_name_of_10_kb_is_fine_and_one_of_20_kb_is_refused() {
         .type_in("acquire", &["default", &long, "--ttl", "1m"])
         .await;
     assert_eq!(taken.status, 0);
-    let listed = shell.type_in("list", &[""; 0]).await;
+    let listed = shell.types("list").await;
     assert!(
         listed.out.contains(&long),
         "a script may be reading: names stay whole"
@@ -142,9 +142,7 @@ async fn names_that_cannot_be_typed_are_given_percent_encoded() {
         };
         assert_eq!(std::fs::read(shell.path("key")).unwrap(), expected);
     }
-    let separated = shell
-        .type_in("acquire", &["--ttl", "1m", "--", "default", "--help"])
-        .await;
+    let separated = shell.types("acquire --ttl 1m -- default --help").await;
     assert_eq!(separated.status, 0, "{separated:?}");
     assert!(nodes.get(0, b"--help").await.is_some());
 }
@@ -177,7 +175,7 @@ async fn what_stands_in_somebody_elses_value_does_no_harm() {
         nodes
             .set(0, key.as_bytes(), value.as_bytes(), Some(60_000))
             .await;
-        let listed = shell.type_in("list", &[""; 0]).await;
+        let listed = shell.types("list").await;
         assert!(listed.out.contains(key), "{listed:?}");
         let shown = shell.type_in("show", &["default", key]).await;
         let held = shell

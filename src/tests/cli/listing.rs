@@ -117,9 +117,9 @@ async fn it_is_narrowed_sorted_and_cut_like_the_api() {
         assert_eq!(names(&listed.out), expected, "{words:?}: {listed:?}");
         assert_eq!(listed.status, 0, "{listed:?}");
     }
-    let one = shell.type_in("list", &["--limit", "1"]).await;
+    let one = shell.types("list --limit 1").await;
     assert!(one.err.starts_with("1 of 3 locks\n"), "{one:?}");
-    let unknown = shell.type_in("list", &["--group", "orders"]).await;
+    let unknown = shell.types("list --group orders").await;
     assert_eq!((unknown.status, unknown.out.as_str()), (2, ""));
 }
 
@@ -145,14 +145,14 @@ async fn an_outage_is_never_an_empty_list() {
     let listed = shell.type_in("list", &NOTHING).await;
     assert_eq!(listed.status, 1, "{listed:?}");
     assert!(listed.err.contains("may be missing"), "{listed:?}");
-    let json = shell.type_in("list", &["--json"]).await;
+    let json = shell.types("list --json").await;
     assert_eq!((json.status, &json.json()["complete"]), (1, &false.into()));
 
     nodes.0[0].kill().await;
     let listed = shell.type_in("list", &NOTHING).await;
     assert_eq!((listed.status, listed.out.as_str()), (1, ""), "{listed:?}");
     assert!(listed.err.contains("0 of 3 nodes gone over"), "{listed:?}");
-    let json = shell.type_in("list", &["--json"]).await;
+    let json = shell.types("list --json").await;
     assert_eq!((json.status, &json.json()["nodes_reached"]), (1, &0.into()));
 }
 
@@ -165,7 +165,7 @@ async fn a_node_that_hangs_or_may_not_be_scanned_is_named_and_not_waited_for_bey
     ]);
     three_locks(&nodes).await;
     let shell = Shell::on(&nodes);
-    let listed = shell.type_in("list", &["--timeout", "2s"]).await;
+    let listed = shell.types("list --timeout 2s").await;
     assert_eq!(listed.status, 0, "{listed:?}");
     assert_eq!(names(&listed.out).len(), 3);
     assert!(
@@ -173,7 +173,7 @@ async fn a_node_that_hangs_or_may_not_be_scanned_is_named_and_not_waited_for_bey
         "{listed:?}"
     );
     nodes.0[0].stop().await;
-    let listed = shell.type_in("list", &["--timeout", "3s"]).await;
+    let listed = shell.types("list --timeout 3s").await;
     nodes.0[0].go_on().await;
     assert_eq!(listed.status, 1, "{listed:?}");
     assert!(listed.err.contains("no answer within"), "{listed:?}");
@@ -184,7 +184,7 @@ async fn tens_of_thousands_of_locks_are_listed_whole() {
     let nodes = RedisNodes::start(1).await;
     many_locks(&nodes, 20_000).await;
     let shell = Shell::on(&nodes);
-    let listed = shell.type_in("list", &["--sort", "key"]).await;
+    let listed = shell.types("list --sort key").await;
     assert_eq!(
         (listed.status, listed.out.lines().count()),
         (0, 20_001),
@@ -256,7 +256,7 @@ async fn many_locks_are_one_line_for_each_prefix_owner_or_group() {
         ]
     );
     assert_eq!(rows("group").await, [row("default", "4", "1")]);
-    let json = shell.type_in("list", &["--by", "prefix", "--json"]).await;
+    let json = shell.types("list --by prefix --json").await;
     let bundles = &json.json()["bundles"];
     assert_eq!(
         (&bundles["by"], &bundles["total"]),

@@ -42,9 +42,9 @@ async fn a_lock_that_somebody_else_has_ends_the_command_and_is_left_alone() {
     let nodes = RedisNodes::start(3).await;
     let shell = Shell::on(&nodes);
     let running = shell.begin(&["default", LOCK, "--ttl", "1s"], POLITE).await;
-    for n in 0..3 {
-        nodes.set(n, LOCK.as_bytes(), NEXT, Some(60_000)).await;
-    }
+    nodes
+        .set_first(3, LOCK.as_bytes(), NEXT, Some(60_000))
+        .await;
     let ran = ended(running).await;
     assert_eq!(ran.status, 76);
     assert!(ran.err.contains("another owner has it: next"), "{ran:?}");

@@ -133,6 +133,12 @@ impl Shell {
         end_of(self.command(verb, words)).await
     }
 
+    /// The same for a line of words that spaces stand between.
+    pub async fn types(&self, line: &str) -> Ended {
+        let words: Vec<&str> = line.split(' ').collect();
+        self.type_in(words[0], &words[1..]).await
+    }
+
     /// How many processes were started here and still run: commands, what they started, and guards.
     pub fn processes(&self) -> usize {
         let folder = self.folder.path().canonicalize().unwrap();

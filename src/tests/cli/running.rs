@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt as _;
 
 use super::{Shell, end_of, ended, long_time, nothing_is_left, signal, sleepers};
+use crate::support::ask;
 use crate::support::redis_nodes::RedisNodes;
 use crate::support::{eventually, eventually_is};
 
@@ -375,11 +376,7 @@ async fn it_holds_a_lock_that_redissons_and_legacy_clients_respect() {
         let running = shell
             .begin(&words, ": > begun; while [ ! -e end ]; do sleep 0.05; done")
             .await;
-        let there: String = redis::cmd("TYPE")
-            .arg("lock:job")
-            .query_async(&mut nodes.0[0].client().await)
-            .await
-            .unwrap();
+        let there: String = ask(&mut nodes.0[0].client().await, "TYPE lock:job").await;
         assert_eq!(there, kind, "{format}");
         std::fs::write(shell.path("end"), "").unwrap();
         let ran = ended(running).await;

@@ -104,7 +104,7 @@ async fn no_process_list_shows_a_token() {
     drop(stdin);
     let extended = ended(extend).await;
     assert_eq!(extended.status, 0, "{extended:?}");
-    let shown = shell.type_in("list", &["--log", "debug"]).await;
+    let shown = shell.types("list --log debug").await;
     assert!(
         !shown.err.contains(secret) && !shown.out.contains(secret),
         "{shown:?}"

@@ -18,6 +18,11 @@ fn lockkeeper(arguments: &[&str], folder: &std::path::Path) -> Output {
         .unwrap()
 }
 
+/// The same for a line of words that spaces stand between.
+fn types(line: &str, folder: &std::path::Path) -> Output {
+    lockkeeper(&line.split(' ').collect::<Vec<_>>(), folder)
+}
+
 fn complaint(output: &Output) -> (i32, String) {
     (
         output.status.code().unwrap(),
@@ -41,38 +46,17 @@ fn a_mistake_in_the_configuration_is_told_with_its_place_and_ends_with_status_2(
             "{said}"
         );
     }
-    let (status, said) = complaint(&lockkeeper(
-        &["serve", "--config", "nowhere.toml"],
-        folder.path(),
-    ));
-    assert_eq!(
-        (
-            status,
-            said.starts_with("lockkeeper: nowhere.toml: cannot be read")
-        ),
-        (2, true),
-        "{said}"
-    );
 }
 
 #[test]
 fn a_url_that_is_not_redis_is_refused_without_repeating_its_password() {
     let folder = tempfile::tempdir().unwrap();
-    let (status, said) = complaint(&lockkeeper(
-        &["serve", "--redis", "http://me:s3cret@h:1"],
-        folder.path(),
-    ));
+    let (status, said) = complaint(&types("serve --redis http://me:s3cret@h:1", folder.path()));
     assert_eq!(status, 2);
     assert!(
         said.contains("--redis number 1") && said.contains("not Redis") && !said.contains("s3cret"),
         "{said}"
     );
-    let (status, said) = complaint(&lockkeeper(
-        &["serve", "--redis", "redis://h", "--config", "x"],
-        folder.path(),
-    ));
-    assert_eq!(status, 2);
-    assert!(said.contains("cannot be used with"), "{said}");
 }
 
 #[test]
@@ -80,14 +64,8 @@ fn a_port_in_use_is_said_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (status, said) = complaint(&lockkeeper(
-        &[
-            "serve",
-            "--redis",
-            "redis://127.0.0.1:1",
-            "--listen",
-            &address,
-        ],
+    let (status, said) = complaint(&types(
+        &format!("serve --redis redis://127.0.0.1:1 --listen {address}"),
         folder.path(),
     ));
     assert_eq!(status, 1);
@@ -101,13 +79,7 @@ fn a_port_in_use_is_said_to_be() {
 async fn it_runs_from_any_folder_and_carries_its_pages() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = tokio::process::Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
-        .args([
-            "serve",
-            "--redis",
-            "redis://127.0.0.1:1",
-            "--listen",
-            "127.0.0.1:0",
-        ])
+        .args("serve --redis redis://127.0.0.1:1 --listen 127.0.0.1:0".split(' '))
         .current_dir(folder.path())
         .env("XDG_STATE_HOME", folder.path())
         .stdout(Stdio::piped())
@@ -138,104 +110,77 @@ fn every_verb_tells_a_mistake_in_the_configuration_and_ends_with_status_2() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("lockkeeper.toml"), "[[group]]\n").unwrap();
     std::fs::write(folder.path().join("token"), "token").unwrap();
-    let verbs = [
-        &["list"][..],
-        &["check"],
-        &["show", "g", "k"],
-        &["acquire", "g", "k", "--ttl", "1s"],
-        &["extend", "g", "k", "--ttl", "1s", "--token-file", "token"],
-        &["release", "g", "k", "--token-file", "token"],
-        &[
-            "force-release",
-            "g",
-            "k",
-            "--fingerprint",
-            "0123456789abcdef",
-            "--reason",
-            "r",
-        ],
-    ];
-    for verb in verbs {
-        let (status, said) = complaint(&lockkeeper(verb, folder.path()));
-        assert_eq!(status, 2, "{verb:?}: {said}");
-        assert!(
-            said.starts_with("lockkeeper: lockkeeper.toml:1:1: missing field"),
-            "{verb:?}: {said}"
-        );
-        let output = lockkeeper(&[verb, &["--json"]].concat(), folder.path());
-        assert_eq!(output.status.code(), Some(2));
+    for verb in [
+        "list",
+        "check",
+        "show g k",
+        "acquire g k --ttl 1s",
+        "extend g k --ttl 1s --token-file token",
+        "release g k --token-file token",
+        "force-release g k --fingerprint 0123456789abcdef --reason r",
+    ] {
+        let (status, said) = complaint(&types(verb, folder.path()));
+        assert_eq!(status, 2, "{verb}: {said}");
+        let place = "lockkeeper: lockkeeper.toml:1:1: missing field";
+        assert!(said.starts_with(place), "{verb}: {said}");
+        let output = types(&format!("{verb} --json"), folder.path());
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(2), 0));
         let problem: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(
-            (problem["code"].as_str(), output.stderr.len()),
-            (Some("unusable"), 0)
-        );
+        assert_eq!(problem["code"], "unusable");
     }
     // Standard output is the command's, so `run` tells on standard error.
-    let output = lockkeeper(&["run", "g", "k", "--json", "--", "true"], folder.path());
+    let output = types("run g k --json -- true", folder.path());
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     let problem: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(problem["code"], "unusable");
 }
 
+/// What locks are looked at and worked on with.
+const VERBS: [&str; 9] = [
+    "list",
+    "show",
+    "acquire",
+    "extend",
+    "release",
+    "force-release",
+    "force-releases",
+    "vouch",
+    "run",
+];
+
+/// What is typed, and what the answer says.
+const MISTAKES: &str = "
+acquire g k --ttl 30 => write 500ms, 30s
+acquire g k => --ttl
+acquire g k --ttl 1s --format etcd => a format is one of plain
+show => <[GROUP] KEY>
+show g --key-encoded %zz => two hex digits
+run g k => <COMMAND>
+run g k true => no more were expected
+force-release g k --reason r --fingerprint xyz => 16 hex digits
+list --verdict free => held, partial, split, unknown
+list --verdict größer => 'größer'
+extend g k --ttl 1s --token secret => --token-file
+completions cobol => cobol
+serve --redis redis://h --config x => cannot be used with
+serve --config nowhere.toml => lockkeeper: nowhere.toml: cannot be read
+";
+
 #[test]
 fn what_cannot_be_meant_is_refused_with_the_way_to_write_it() {
     let folder = tempfile::tempdir().unwrap();
-    for (words, says) in [
-        (
-            &["acquire", "g", "k", "--ttl", "30"][..],
-            "write 500ms, 30s",
-        ),
-        (&["acquire", "g", "k"], "--ttl"),
-        (
-            &["acquire", "g", "k", "--ttl", "1s", "--format", "etcd"],
-            "a format is one of plain",
-        ),
-        (&["show"], "<[GROUP] KEY>"),
-        (&["show", "g", "--key-encoded", "%zz"], "two hex digits"),
-        (&["run", "g", "k"], "<COMMAND>"),
-        (&["run", "g", "k", "true"], "no more were expected"),
-        (
-            &[
-                "force-release",
-                "g",
-                "k",
-                "--reason",
-                "r",
-                "--fingerprint",
-                "xyz",
-            ],
-            "16 hex digits",
-        ),
-        (
-            &["list", "--verdict", "free"],
-            "held, partial, split, unknown",
-        ),
-        (
-            &["extend", "g", "k", "--ttl", "1s", "--token", "secret"],
-            "--token-file",
-        ),
-    ] {
-        let (status, said) = complaint(&lockkeeper(words, folder.path()));
-        assert_eq!(status, 2, "{words:?}: {said}");
-        assert!(said.contains(says), "{words:?}: {said}");
+    for line in MISTAKES.trim().lines() {
+        let (typed, says) = line.split_once(" => ").unwrap();
+        let (status, said) = complaint(&types(typed, folder.path()));
+        assert_eq!(status, 2, "{typed}: {said}");
+        assert!(said.contains(says), "{typed}: {said}");
     }
 }
 
 #[test]
 fn help_teaches_by_example_and_tells_every_exit_status() {
     let folder = tempfile::tempdir().unwrap();
-    let verbs = [
-        "list",
-        "show",
-        "acquire",
-        "extend",
-        "release",
-        "force-release",
-        "force-releases",
-        "vouch",
-        "run",
-    ];
-    for verb in verbs {
+    for verb in VERBS {
         let output = lockkeeper(&[verb, "--help"], folder.path());
         let help = String::from_utf8(output.stdout).unwrap();
         let example = format!("  lockkeeper {verb} ");
@@ -293,23 +238,11 @@ fn shells_get_completions_for_every_verb() {
         let output = lockkeeper(&["completions", shell], folder.path());
         assert!(output.status.success());
         let script = String::from_utf8(output.stdout).unwrap();
-        for verb in [
-            "list",
-            "show",
-            "acquire",
-            "extend",
-            "release",
-            "force-release",
-            "force-releases",
-            "vouch",
-            "run",
-        ] {
+        for verb in VERBS {
             assert!(script.contains(verb), "{shell} {verb}");
         }
         assert!(!script.contains("guard"), "{shell}");
     }
-    let (status, said) = complaint(&lockkeeper(&["completions", "cobol"], folder.path()));
-    assert_eq!(status, 2, "{said}");
 }
 
 #[test]
@@ -342,6 +275,4 @@ fn what_was_typed_wrong_is_repeated_without_doing_anything_to_the_terminal() {
             "{said}"
         );
     }
-    let (status, said) = complaint(&lockkeeper(&["list", "--verdict", "größer"], folder.path()));
-    assert_eq!((status, said.contains("'größer'")), (2, true), "{said}");
 }

@@ -106,7 +106,7 @@ async fn in_json_it_speaks_like_the_api() {
     seen_now.retain(|field| *field != "history");
     assert_eq!(fields(&shown), seen_now);
     assert_eq!(shown["owner"]["fingerprint"], taken["fingerprint"]);
-    let listed = shell.type_in("list", &["--json"]).await.json();
+    let listed = shell.types("list --json").await.json();
     let mut more = fields(&listed);
     more.retain(|field| !["complete", "groups"].contains(field));
     assert_eq!(more, fields(&api_listed));
@@ -133,6 +133,30 @@ async fn in_json_it_speaks_like_the_api() {
     assert_eq!(fields(&released), fields(&api_released));
 }
 
+/// Status, code and what is typed: while nobody has the lock, then while somebody has.
+const REFUSALS: [&str; 2] = [
+    "
+6 not-observed show
+3 not-held extend --token-file token --ttl 30s
+3 not-held release --token-file token
+3 not-held force-release --fingerprint 0123456789abcdef --reason test
+",
+    "
+75 held acquire --ttl 30s
+4 not-owner extend --token-file token --ttl 30s
+4 not-owner release --token-file token
+5 owner-changed force-release --fingerprint 0123456789abcdef --reason test
+2 impossible acquire --ttl 2h
+2 impossible acquire --ttl 1ms
+2 unusable release
+2 unusable release --token-file empty
+2 unusable release --token-file binary
+2 unusable release --token-file huge
+2 unusable release --token-file nowhere
+2 unusable release --token-file /
+",
+];
+
 #[tokio::test]
 async fn every_refusal_has_a_status_of_its_own() {
     let nodes = RedisNodes::start(3).await;
@@ -141,85 +165,46 @@ async fn every_refusal_has_a_status_of_its_own() {
     std::fs::write(shell.path("empty"), "\n").unwrap();
     std::fs::write(shell.path("binary"), b"\xff\xfe").unwrap();
     std::fs::write(shell.path("huge"), "x".repeat(100_000)).unwrap();
-    let (token, ttl) = (["--token-file", "token"], ["--ttl", "30s"]);
-    let force = ["--fingerprint", "0123456789abcdef", "--reason", "test"];
-    let say = async |verb: &str, more: &[&str]| {
-        let ended = shell
-            .type_in(verb, &[&with(more), ["--json"].as_slice()].concat())
-            .await;
+    let lock = LOCK[1].as_bytes();
+    let say = async |typed: &str| {
+        let (verb, more) = typed.split_once(' ').unwrap_or((typed, ""));
+        let more = more.split_whitespace().chain(["--json"]);
+        let line: Vec<&str> = LOCK.into_iter().chain(more).collect();
+        let ended = shell.type_in(verb, &line).await;
         let code = ended.json()["code"].as_str().unwrap().to_owned();
-        (ended.status, code)
+        (ended.status.to_string(), code)
     };
-    let answer = |status: i32, code: &str| (status, code.to_owned());
-
-    assert_eq!(say("show", &[]).await, answer(6, "not-observed"));
-    assert_eq!(
-        say("extend", &[token, ttl].concat()).await,
-        answer(3, "not-held")
-    );
-    assert_eq!(say("release", &token).await, answer(3, "not-held"));
-    assert_eq!(say("force-release", &force).await, answer(3, "not-held"));
+    for (refusals, is_held) in REFUSALS.into_iter().zip([false, true]) {
+        for n in 0..3 {
+            if is_held {
+                nodes.set(n, lock, b"the-owner", Some(60_000)).await;
+            }
+        }
+        for line in refusals.trim().lines() {
+            let mut parts = line.splitn(3, ' ').map(str::to_owned);
+            let expected = (parts.next().unwrap(), parts.next().unwrap());
+            assert_eq!(say(&parts.next().unwrap()).await, expected, "{line}");
+        }
+    }
+    let unknown = shell.types("show orders lock:a --json").await;
+    assert_eq!(unknown.status, 2);
+    assert_eq!(unknown.json()["code"], "unknown-group");
+    let advice = unknown.json()["advice"].to_string();
+    assert!(advice.contains("default"), "{unknown:?}");
     for n in 0..3 {
-        nodes
-            .set(n, LOCK[1].as_bytes(), b"the-owner", Some(60_000))
-            .await;
+        assert_eq!(nodes.get(n, lock).await.unwrap(), b"the-owner");
+        nodes.delete(n, lock).await;
+        nodes.hash(n, lock, b"a", b"b").await;
     }
-    assert_eq!(say("acquire", &ttl).await, answer(75, "held"));
-    assert_eq!(
-        say("extend", &[token, ttl].concat()).await,
-        answer(4, "not-owner")
-    );
-    assert_eq!(say("release", &token).await, answer(4, "not-owner"));
-    assert_eq!(
-        say("force-release", &force).await,
-        answer(5, "owner-changed")
-    );
-    assert_eq!(
-        say("acquire", &["--ttl", "2h"]).await,
-        answer(2, "impossible")
-    );
-    assert_eq!(
-        say("acquire", &["--ttl", "1ms"]).await,
-        answer(2, "impossible")
-    );
-    assert_eq!(say("release", &[]).await, answer(2, "unusable"));
-    for file in ["empty", "binary", "huge", "nowhere", "/"] {
-        assert_eq!(
-            say("release", &["--token-file", file]).await,
-            answer(2, "unusable"),
-            "{file}"
-        );
-    }
-    let unknown = shell.type_in("show", &["orders", "lock:a", "--json"]).await;
-    assert_eq!(
-        (unknown.status, unknown.json()["code"].as_str()),
-        (2, Some("unknown-group"))
-    );
-    assert!(
-        unknown.json()["advice"]
-            .as_str()
-            .unwrap()
-            .contains("default"),
-        "{unknown:?}"
-    );
-    for n in 0..3 {
-        assert_eq!(
-            nodes.get(n, LOCK[1].as_bytes()).await.unwrap(),
-            b"the-owner"
-        );
-        nodes.delete(n, LOCK[1].as_bytes()).await;
-        nodes.hash(n, LOCK[1].as_bytes(), b"a", b"b").await;
-    }
-    assert_eq!(say("acquire", &ttl).await, answer(1, "wrong-type"));
+    let wrong_type = ("1".to_owned(), "wrong-type".to_owned());
+    assert_eq!(say("acquire --ttl 30s").await, wrong_type);
 }
 
 #[tokio::test]
 async fn somebody_elses_lock_is_freed_by_its_fingerprint() {
     let nodes = RedisNodes::start(3).await;
     let shell = Shell::on(&nodes);
-    for n in 0..3 {
-        nodes.set(n, LOCK[1].as_bytes(), b"stuck", None).await;
-    }
+    nodes.set_first(3, LOCK[1].as_bytes(), b"stuck", None).await;
     let shown = shell.type_in("show", &LOCK).await;
     let force = [
         "--fingerprint",
@@ -309,9 +294,7 @@ async fn too_few_nodes_are_told_from_a_lock_that_is_held() {
             "{refused:?}"
         );
     }
-    let words = shell
-        .type_in("acquire", &["default", "lock:b", "--ttl", "30s"])
-        .await;
+    let words = shell.types("acquire default lock:b --ttl 30s").await;
     assert!(
         words.err.contains("node b: connection refused"),
         "{words:?}"

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Shell, end_of, ended, signal};
+use crate::support::ask;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
@@ -51,20 +52,12 @@ async fn who_is_told_to_end_while_waiting_leaves_nothing_behind() {
     nodes.set(1, LOCK[1].as_bytes(), b"other", None).await;
     for (name, status) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let mut client = nodes.0[2].client().await;
-        let () = redis::cmd("CONFIG")
-            .arg("RESETSTAT")
-            .query_async(&mut client)
-            .await
-            .unwrap();
+        let () = ask(&mut client, "CONFIG RESETSTAT").await;
         let mut waiting = shell.command("acquire", &with(&["--ttl", "1m", "--wait", "1m"]));
         let waiting = waiting.spawn().unwrap();
         eventually_is("a try", async || {
             let mut client = nodes.0[2].client().await;
-            let stats: String = redis::cmd("INFO")
-                .arg("commandstats")
-                .query_async(&mut client)
-                .await
-                .unwrap();
+            let stats: String = ask(&mut client, "INFO commandstats").await;
             ["cmdstat_set:", "cmdstat_eval"]
                 .iter()
                 .any(|name| stats.contains(name))

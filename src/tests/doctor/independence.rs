@@ -65,8 +65,5 @@ async fn how_many_nodes_there_are_and_where_is_judged_group_by_group() {
         assert_eq!(found.into_keys().collect::<Vec<_>>(), codes);
     }
     let unknown = visit.person.get("/api/v1/groups/nowhere/findings").await;
-    assert_eq!(
-        (unknown.status, unknown.code().as_str()),
-        (404, "unknown-group")
-    );
+    unknown.is(404, "unknown-group");
 }

@@ -4,6 +4,7 @@ use lockkeeper::server::config::GroupConfig;
 use serde_json::Value;
 
 use super::{Visit, nodes_of, type_all, type_in};
+use crate::support::ask;
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes};
 
 /// What does harm, on which node, and what is found then.
@@ -93,11 +94,7 @@ async fn memory_that_is_nearly_used_up_is_found_until_there_is_more() {
     let nodes = RedisNodes::start_with(1, &PERSISTENT).await;
     let visit = Visit::to(vec![nodes.config()]).await;
     let node = &nodes.0[0];
-    let info: String = redis::cmd("INFO")
-        .arg("memory")
-        .query_async(&mut node.client().await)
-        .await
-        .unwrap();
+    let info: String = ask(&mut node.client().await, "INFO memory").await;
     let used = info
         .lines()
         .find_map(|line| line.strip_prefix("used_memory:"));

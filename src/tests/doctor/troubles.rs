@@ -7,6 +7,7 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{Config, GroupConfig};
 
 use super::{Visit, nodes_of};
+use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::proxy::Proxy;
@@ -57,11 +58,7 @@ async fn a_slow_node_is_found_until_it_is_fast() {
 
 /// How often a node was asked whether it is there.
 async fn pings(node: &RedisNode) -> u64 {
-    let stats: String = redis::cmd("INFO")
-        .arg("commandstats")
-        .query_async(&mut node.client().await)
-        .await
-        .unwrap();
+    let stats: String = ask(&mut node.client().await, "INFO commandstats").await;
     let told = stats.split("cmdstat_ping:calls=").nth(1);
     let calls = told.and_then(|rest| rest.split(',').next());
     calls.map_or(0, |calls| calls.parse().unwrap())

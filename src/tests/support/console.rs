@@ -130,6 +130,13 @@ impl Answer {
             .unwrap_or_else(|why| panic!("{why} in {} {}", self.status, self.text))
     }
 
+    /// It is a problem with this status and this code.
+    #[track_caller]
+    pub fn is(&self, status: u16, code: &str) {
+        let told = (self.status, self.code());
+        assert_eq!(told, (status, code.to_owned()), "{}", self.text);
+    }
+
     /// The stable code of a problem.
     pub fn code(&self) -> String {
         assert_eq!(

@@ -6,8 +6,8 @@ use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::RedisUrl;
 use redis::AsyncCommands as _;
 
-use super::eventually_is;
 use super::redis_nodes::RedisNodes;
+use super::{ask, eventually_is};
 
 impl RedisNodes {
     /// Where the nodes are.
@@ -24,6 +24,13 @@ impl RedisNodes {
             set.arg("PX").arg(px);
         }
         set.query_async::<()>(&mut client).await.unwrap();
+    }
+
+    /// Sets the same string on each of the first nodes.
+    pub async fn set_first(&self, nodes: usize, key: &[u8], value: &[u8], px: Option<u64>) {
+        for n in 0..nodes {
+            self.set(n, key, value, px).await;
+        }
     }
 
     /// Sets a field of a hash on one node.
@@ -68,11 +75,7 @@ impl RedisNodes {
     /// Everything on one node: each key with its serialised value.
     pub async fn dump(&self, n: usize) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut client = self.0[n].client().await;
-        let keys: Vec<Vec<u8>> = redis::cmd("KEYS")
-            .arg("*")
-            .query_async(&mut client)
-            .await
-            .unwrap();
+        let keys: Vec<Vec<u8>> = ask(&mut client, "KEYS *").await;
         let mut found = BTreeMap::new();
         for key in keys {
             let kind: String = client.key_type(&key).await.unwrap();

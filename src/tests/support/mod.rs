@@ -1,6 +1,5 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
-pub mod alarm;
 pub mod balancer;
 pub mod busy;
 pub mod certificates;
@@ -25,6 +24,9 @@ pub mod witness;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use redis::FromRedisValue;
+use redis::aio::ConnectionLike;
+
 /// How long anything that should happen may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -46,6 +48,14 @@ pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) 
 /// Asks again and again until it is so.
 pub async fn eventually_is(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     eventually(what, async || is_so().await.then_some(())).await;
+}
+
+/// What a server answers to a command, whose words stand apart by spaces.
+pub async fn ask<T: FromRedisValue>(client: &mut impl ConnectionLike, command: &str) -> T {
+    let mut words = command.split(' ');
+    let mut asked = redis::cmd(words.next().unwrap());
+    asked.arg(words.collect::<Vec<_>>());
+    asked.query_async(client).await.unwrap()
 }
 
 /// Where `make setup` puts redis-py and the servers that the system does not have.
