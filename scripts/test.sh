@@ -58,10 +58,12 @@ at_most() {
     "$@"
 }
 
-# What runs beside what says .config/nextest.toml.
+# What runs beside what says .config/nextest.toml. The measurements in src/bench, which clippy looks at, are not linked here.
+nextest=(cargo nextest run --features "$features" --lib --test tests)
+
 rust() {
     local status=0
-    step "Rust tests" at_most 25m cargo nextest run --features "$features" || status=1
+    step "Rust tests" at_most 25m "${nextest[@]}" || status=1
     cp "$target/nextest/default/junit.xml" "$results/rust.xml" 2>/dev/null || true
     count_runner "Rust tests" $status "$(rust_sums)"
 }
@@ -135,7 +137,7 @@ browser_half() {
 
 # The executable comes from the build of the Rust tests, which start it and the browser tests too: cargo-leptos would build it, and
 # much below it, once more without the features that only tests ask for.
-server_half() { cargo nextest run --features "$features" --no-run; }
+server_half() { "${nextest[@]}" --no-run; }
 
 # Each half ends with one large crate, and wasm-opt, which keep one core busy: the browser half is built beside whatever else is built
 # or checked, in a folder of its own, and has to be there when the first test runs.

@@ -7,7 +7,6 @@ use lockkeeper::server::config::GroupConfig;
 use serde_json::{Value, json};
 
 use crate::support::console::{Answer, TestConsole};
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 pub fn group(name: &str, nodes: &RedisNodes) -> GroupConfig {
@@ -235,10 +234,7 @@ async fn pages_of_a_list_neither_repeat_nor_skip_locks_that_stay() {
     }
     let console = TestConsole::start(vec![group("jobs", &nodes)]).await;
     let script = console.person();
-    eventually_is("all are listed", async || {
-        script.get("/api/v1/locks").await.json()["total"] == 25
-    })
-    .await;
+    script.sees(25).await;
     for order in [
         "sort=key",
         "sort=lease&order=desc",

@@ -312,8 +312,7 @@ async fn list_and_redis_agree_after_the_network_swallowed_everything() {
     proxy.blackhole();
     stir(&mut client).await;
     eventually_is("it is noticed", async || {
-        let groups = person.get("/api/v1/groups").await.json();
-        let node = groups["groups"][0]["nodes"][0].clone();
+        let node = person.node().await;
         node["state"] == "down" && node["feed"] == "poll"
     })
     .await;

@@ -9,14 +9,9 @@ use crate::support::console::{Person, TestConsole};
 use crate::support::redis_nodes::{RedisNode, RedisNodes, url};
 use crate::support::{eventually, eventually_is};
 
-async fn node(person: &Person) -> Value {
-    let groups = person.get("/api/v1/groups").await.json();
-    groups["groups"][0]["nodes"][0].clone()
-}
-
 async fn settled(person: &Person) -> Value {
     eventually("the node is known", async || {
-        let node = node(person).await;
+        let node = person.node().await;
         (node["state"] == "up" && node["feed_reason"].is_string()).then_some(node)
     })
     .await
@@ -77,10 +72,7 @@ async fn each_missing_permission_is_named_with_the_line_that_grants_it_and_costs
         })
         .await;
         nodes.set(0, b"lock:a", b"somebody", Some(20_000)).await;
-        eventually_is("the lock is seen", async || {
-            person.get("/api/v1/locks").await.json()["total"] == 1
-        })
-        .await;
+        person.sees(1).await;
         nodes.delete(0, b"lock:a").await;
         console.stop().await;
     }
@@ -146,10 +138,7 @@ async fn the_configuration_may_ask_for_polling() {
     let node = settled(&person).await;
     assert_eq!(node["feed"], "poll");
     nodes.set(0, b"lock:a", b"somebody", Some(20_000)).await;
-    eventually_is("the lock is seen", async || {
-        person.get("/api/v1/locks").await.json()["total"] == 1
-    })
-    .await;
+    person.sees(1).await;
 }
 
 #[tokio::test]
@@ -170,7 +159,7 @@ async fn a_server_that_writes_too_much_is_asked_only_for_names_like_those_of_kno
         for _ in 0..20 {
             let () = many.query_async(&mut client).await.unwrap();
         }
-        let reason = node(&person).await["feed_reason"].clone();
+        let reason = person.node().await["feed_reason"].clone();
         reason.as_str().unwrap().contains("(shop:lock:)")
     })
     .await;
@@ -200,7 +189,7 @@ async fn a_database_that_may_not_be_selected_is_told_with_the_rule_that_permits_
     let console = TestConsole::start(vec![GroupConfig::new("orders", [url(&address)])]).await;
     let person = console.person();
     let node = eventually("it is refused", async || {
-        let node = node(&person).await;
+        let node = person.node().await;
         (node["state"] == "refused").then_some(node)
     })
     .await;

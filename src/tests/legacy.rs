@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 
 pub const TTL: Duration = Duration::from_secs(60);
@@ -116,8 +117,7 @@ async fn whoever_waits_takes_over_when_the_moment_is_past_with_its_own_lease_fro
     let () = client.set(KEY, format!("{ahead:.6}")).await.unwrap();
     let wanted = want();
     let place = Queues::default().join(&wanted.key);
-    let attempt = acquire_within(&group, &wanted, Duration::from_secs(10), place).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire_within(&group, &wanted, Duration::from_secs(10), place).await);
     let ends: f64 = value(&mut client).await.unwrap().parse().unwrap();
     assert!(now() >= ahead && ends >= ahead + 60.0, "{ends}");
 }
@@ -281,8 +281,7 @@ async fn a_failed_acquire_of_a_group_leaves_nothing() {
         "two are a quorum: {attempt:?}"
     );
     let token = attempt.token.unwrap();
-    let attempt = extend(&group, &KEY.into(), &token, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(extend(&group, &KEY.into(), &token, TTL).await);
     release(&group, &KEY.into(), &token).await;
     assert!(nodes.dump(0).await.is_empty() && nodes.dump(1).await.is_empty());
 }

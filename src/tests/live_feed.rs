@@ -7,7 +7,6 @@ use lockkeeper::server::config::GroupConfig;
 use serde_json::json;
 
 use crate::support::console::{TestConsole, Told};
-use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 fn group(name: &str, nodes: &RedisNodes) -> GroupConfig {
@@ -119,10 +118,7 @@ async fn all_who_come_get_the_whole_of_a_large_board_and_then_what_changes() {
     }
     let console = TestConsole::start(vec![group("orders", &nodes)]).await;
     let person = console.person();
-    eventually_is("all are there", async || {
-        person.get("/api/v1/locks?limit=1").await.json()["total"] == 300
-    })
-    .await;
+    person.sees(300).await;
     let mut viewers = Vec::new();
     for _ in 0..4 {
         viewers.push(person.watch("", None).await);

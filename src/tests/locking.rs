@@ -4,22 +4,14 @@ use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Attempt, Claim, End, Token, Want, acquire, extend, release};
+use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
 use redis::AsyncCommands as _;
 
 use crate::support::ask;
+use crate::support::ours::{outcomes, won};
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
-
-/// Whoever tried it has the lock; for how long.
-#[track_caller]
-fn won(attempt: Attempt) -> Duration {
-    match attempt.end {
-        End::Won(validity) => validity,
-        _ => panic!("{attempt:?}"),
-    }
-}
 
 /// It was done on a quorum, and elsewhere too or not heard of yet.
 fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
@@ -33,10 +25,6 @@ fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
         on > outcomes.len() / 2 && on + pending == outcomes.len(),
         "{nodes:?}"
     );
-}
-
-fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
-    nodes.iter().map(|act| act.outcome.clone()).collect()
 }
 
 #[tokio::test]

@@ -7,13 +7,11 @@ use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, rele
 use redis::AsyncCommands as _;
 
 use crate::support::eventually_is;
+use crate::support::ours::outcomes;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{RedisNodes, TestGroup, config_of};
 
 const TTL: Duration = Duration::from_secs(30);
-
-fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
-    nodes.iter().map(|act| act.outcome.clone()).collect()
-}
 
 #[tokio::test]
 async fn a_killed_minority_does_not_matter_and_a_killed_majority_leaves_nothing_behind() {
@@ -29,10 +27,7 @@ async fn a_killed_minority_does_not_matter_and_a_killed_majority_leaves_nothing_
         &attempt.nodes[4].outcome,
         ActOutcome::Failed { .. }
     ));
-    assert!(matches!(
-        extend(&group, &key, &token, TTL).await.end,
-        End::Won(_)
-    ));
+    won(extend(&group, &key, &token, TTL).await);
     assert_eq!(
         outcomes(&release(&group, &key, &token).await)[..3],
         vec![ActOutcome::Released; 3]
@@ -148,8 +143,7 @@ async fn a_lock_taken_again_with_its_old_token_is_not_released_by_what_is_still_
     })
     .await;
     group.node_is(2, |view| view.state == NodeState::Up).await;
-    let attempt = Claim::new(&group, &again).try_once().await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(Claim::new(&group, &again).try_once().await);
     eventually_is("all three have it", async || {
         let there = nodes.values(0..3, &key).await;
         there.iter().all(Option::is_some)

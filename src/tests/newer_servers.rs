@@ -8,6 +8,7 @@ use redis::AsyncCommands as _;
 
 use crate::support::ask;
 use crate::support::eventually_is;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
@@ -29,11 +30,9 @@ async fn an_owner_extends_without_shortening_and_releases_by_the_servers_own_com
         Token::mint("us"),
         Token::mint("them"),
     );
-    let attempt = acquire(&group, &key, &ours, Duration::from_secs(10)).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&group, &key, &ours, Duration::from_secs(10)).await);
     for ttl in [TTL, Duration::from_secs(1)] {
-        let attempt = extend(&group, &key, &ours, ttl).await;
-        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+        won(extend(&group, &key, &ours, ttl).await);
     }
     let scripts = calls(&nodes, "evalsha").await;
     let mut client = nodes.0[0].client().await;
@@ -50,8 +49,7 @@ async fn an_owner_extends_without_shortening_and_releases_by_the_servers_own_com
         release(&group, &key, &ours).await[0].outcome,
         ActOutcome::NotHeld
     );
-    let attempt = acquire(&group, &key, &ours, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&group, &key, &ours, TTL).await);
     let taken = extend(&group, &key, &wrong, TTL).await.end;
     assert!(
         matches!(taken, End::Taken { owner: Some(_), .. }),
@@ -79,10 +77,8 @@ async fn a_group_may_mix_old_and_new_servers() {
     let group = nodes.group().await;
     let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
     for _ in 0..3 {
-        let attempt = acquire(&group, &key, &token, TTL).await;
-        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
-        let attempt = extend(&group, &key, &token, TTL).await;
-        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+        won(acquire(&group, &key, &token, TTL).await);
+        won(extend(&group, &key, &token, TTL).await);
         release(&group, &key, &token).await;
         eventually_is("it is released everywhere", async || {
             nodes.values(0..3, &key).await == [None, None, None]

@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
+use crate::support::ours::outcomes;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 use crate::support::redisson::{KEY, THEIRS, TTL, holds, said, want};
 
 const PATH: &str = "/api/v1/groups/orders/locks/order%3A42";
-
-fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
-    nodes.iter().map(|act| act.outcome.clone()).collect()
-}
 
 #[tokio::test]
 async fn an_owner_that_enters_again_releases_as_often() {
@@ -201,12 +199,7 @@ async fn a_plain_lock_whose_token_looks_like_another_layouts_works() {
     let group = nodes.group().await;
     for token in [THEIRS, "1795200545.123456789", "1795200545250"] {
         let (key, token) = (LockKey::from("lock:a"), Token::from_bytes(token));
-        assert!(matches!(
-            acquire(&group, &key, &token, Duration::from_secs(10))
-                .await
-                .end,
-            End::Won(_)
-        ));
+        won(acquire(&group, &key, &token, Duration::from_secs(10)).await);
         let attempt = extend(&group, &key, &token, TTL).await;
         assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
         assert_eq!(attempt.token, None);
@@ -232,8 +225,7 @@ async fn a_user_who_may_not_use_queue_and_channel_can_still_release() {
     let group = TestGroup::start(crate::support::redis_nodes::config_of(&[url]));
     group.is_up().await;
     let ours = want(Layout::Redisson);
-    let attempt = Claim::new(&group, &ours).try_once().await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(Claim::new(&group, &ours).try_once().await);
     let released = release(&group, &ours.key, &ours.token).await;
     assert_eq!(outcomes(&released), [ActOutcome::Released]);
 }

@@ -11,13 +11,11 @@ use lockkeeper::server::nodes::Group;
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
+use crate::support::ours::outcomes;
+use crate::support::ours::won;
 use crate::support::redis_nodes::RedisNodes;
 use crate::support::redisson::{KEY, NodeRedisson, TTL, holds, node, want};
 use crate::support::{eventually, eventually_is};
-
-fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
-    nodes.iter().map(|act| act.outcome.clone()).collect()
-}
 
 #[tokio::test]
 async fn node_redisson_and_we_exclude_one_another() {
@@ -63,8 +61,7 @@ async fn node_redisson_and_we_exclude_one_another() {
 
     assert_eq!(theirs.does("unlock order:42").await, "ok");
     assert_eq!(theirs.does("unlock order:42").await, "ok");
-    let attempt = Claim::new(&group, &ours).try_once().await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(Claim::new(&group, &ours).try_once().await);
 }
 
 #[tokio::test]
@@ -82,8 +79,7 @@ async fn our_release_wakes_node_redisson_at_once() {
             key: name.into(),
             ..ours.clone()
         };
-        let attempt = Claim::new(&group, &ours).try_once().await;
-        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+        won(Claim::new(&group, &ours).try_once().await);
         theirs.begin(&format!("lock {name} 30000")).await;
         let mut client = nodes.0[0].client().await;
         eventually_is("node-redisson listens", async || {
@@ -115,8 +111,7 @@ async fn contend(group: Arc<Group>, witness: MultiplexedConnection, times: u32) 
             ..want(Layout::Redisson)
         };
         let place = Queues::default().join(&wanted.key);
-        let attempt = acquire_within(&group, &wanted, Duration::from_secs(60), place).await;
-        assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+        won(acquire_within(&group, &wanted, Duration::from_secs(60), place).await);
         met.push(witness.incr("witness", 1).await.unwrap());
         let () = witness.decr("witness", 1).await.unwrap();
         release(&group, &wanted.key, &wanted.token).await;

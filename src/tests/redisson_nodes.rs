@@ -7,12 +7,10 @@ use lockkeeper::server::locking::{Claim, End, Layout, Want, release};
 use redis::AsyncCommands as _;
 
 use crate::support::eventually_is;
+use crate::support::ours::outcomes;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{RedisNodes, TestGroup};
 use crate::support::redisson::{KEY, THEIRS, holds, want};
-
-fn outcomes(nodes: &[lockkeeper::domain::NodeAct]) -> Vec<ActOutcome> {
-    nodes.iter().map(|act| act.outcome.clone()).collect()
-}
 
 #[tokio::test]
 async fn a_failed_acquire_leaves_nothing_on_any_node() {
@@ -63,18 +61,12 @@ async fn a_group_of_three_is_entered_again_on_a_quorum_or_not_at_all() {
     let nodes = RedisNodes::start(3).await;
     let group = nodes.group().await;
     let fresh = want(Layout::Redisson);
-    assert!(matches!(
-        Claim::new(&group, &fresh).try_once().await.end,
-        End::Won(_)
-    ));
+    won(Claim::new(&group, &fresh).try_once().await);
     let again = Want {
         brought: true,
         ..fresh.clone()
     };
-    assert!(matches!(
-        Claim::new(&group, &again).try_once().await.end,
-        End::Won(_)
-    ));
+    won(Claim::new(&group, &again).try_once().await);
     let field = fresh.token.expose();
     eventually_is("all three count", async || {
         for n in 0..3 {

@@ -40,13 +40,9 @@ async fn replica_of(primary: &RedisNode) -> RedisNode {
 }
 
 /// What the API says of the only node.
-async fn node(person: &Person) -> Value {
-    person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
-}
-
 async fn the_replica_tells(person: &Person) {
     eventually_is("the replica tells", async || {
-        let node = node(person).await;
+        let node = person.node().await;
         node["feed"] == "tracking" && node["read_from"].is_string()
     })
     .await;
@@ -78,10 +74,7 @@ async fn the_replica_is_scanned_and_the_primary_acted_on() {
         .pset_ex("lock:seen", "somebody", 60_000)
         .await
         .unwrap();
-    eventually_is("the lock is listed", async || {
-        person.get("/api/v1/locks").await.json()["total"] == 1
-    })
-    .await;
+    person.sees(1).await;
     let taken = person
         .post(
             "/api/v1/groups/orders/locks/lock%3Aours/acquire",
@@ -116,7 +109,7 @@ async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
     the_replica_tells(&person).await;
     replica.kill().await;
     eventually_is("the node itself is read, and tells", async || {
-        let node = node(&person).await;
+        let node = person.node().await;
         let says = node["read_from"].as_str().unwrap_or_default().to_owned();
         says.contains("the node itself is") && node["feed"] == "tracking" && node["state"] == "up"
     })
@@ -126,21 +119,15 @@ async fn a_replica_that_is_away_is_done_without_until_it_comes_back() {
         .pset_ex("lock:seen", "somebody", 60_000)
         .await
         .unwrap();
-    eventually_is("the lock is listed", async || {
-        person.get("/api/v1/locks").await.json()["total"] == 1
-    })
-    .await;
+    person.sees(1).await;
     replica.restart().await;
     let address = format!("127.0.0.1:{}", replica.port());
     eventually("the replica is read again", async || {
-        (node(&person).await["read_from"] == address).then_some(())
+        (person.node().await["read_from"] == address).then_some(())
     })
     .await;
     let () = client.del("lock:seen").await.unwrap();
-    eventually_is("the lock is gone", async || {
-        person.get("/api/v1/locks").await.json()["total"] == 0
-    })
-    .await;
+    person.sees(0).await;
 }
 
 #[tokio::test]
@@ -172,7 +159,7 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
         (owners.len() == LOCKS).then_some(owners)
     })
     .await;
-    let since = node(&person).await["since"].clone();
+    let since = person.node().await["since"].clone();
     // What is asked over the connections of now does not arrive, and the feed still tells.
     proxy.hold_back();
     write("second").await;
@@ -182,7 +169,7 @@ async fn what_a_replica_left_unanswered_is_asked_again_soon() {
     })
     .await;
     assert_eq!(
-        node(&person).await["since"],
+        person.node().await["since"],
         since,
         "the node was up all the time"
     );

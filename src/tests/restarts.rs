@@ -8,6 +8,7 @@ use lockkeeper::server::locking::{End, Token, acquire, extend};
 use crate::support::ask;
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
+use crate::support::ours::won;
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes, TestGroup};
 
 const TTL: Duration = Duration::from_secs(30);
@@ -29,8 +30,7 @@ async fn forgotten_locks_are_not_given_to_a_second_owner() {
         Token::mint("us"),
         Token::mint("them"),
     );
-    let attempt = acquire(&group, &key, &ours, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&group, &key, &ours, TTL).await);
     for n in [0, 1] {
         restart_empty(&mut nodes, &group, n).await;
     }
@@ -80,8 +80,7 @@ async fn a_node_that_keeps_every_write_is_trusted_at_once() {
     ]);
     let group = nodes.group().await;
     let (key, ours) = (LockKey::from("lock:a"), Token::mint("us"));
-    let attempt = acquire(&group, &key, &ours, TTL).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&group, &key, &ours, TTL).await);
     for n in 0..3 {
         nodes.0[n].restart().await;
         let view = group.node_is(n, |view| view.restarted_at.is_some()).await;
@@ -146,8 +145,7 @@ async fn who_did_not_see_a_restart_goes_by_how_long_the_nodes_have_been_running(
 
     // As every call from the command line: nothing is known yet, and nobody waits before it asks.
     let newcomer = TestGroup::start(config.clone());
-    let attempt = acquire(&newcomer, &"lock:b".into(), &Token::mint("us"), ttl).await;
-    assert!(matches!(attempt.end, End::Won(_)), "{attempt:?}");
+    won(acquire(&newcomer, &"lock:b".into(), &Token::mint("us"), ttl).await);
     let view = newcomer.node_is(2, |view| view.run_id.is_some()).await;
     assert!(
         !view.votes && view.hazard_until.is_some() && view.restarted_at.is_none(),
@@ -178,10 +176,7 @@ async fn the_hazard_is_shown_on_the_node_and_on_its_locks() {
     let mut nodes = RedisNodes::start(3).await;
     let console = TestConsole::start(vec![nodes.config()]).await;
     let person = console.person();
-    let node = async || {
-        let groups = person.get("/api/v1/groups").await.json();
-        groups["groups"][0]["nodes"][0].clone()
-    };
+    let node = async || person.node().await;
     eventually_is("the node is known", async || {
         node().await["run_id"].is_string()
     })

@@ -8,7 +8,7 @@ use crate::feed::{config, run};
 use crate::support::ask;
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 use crate::support::{eventually, eventually_is};
-use crate::touches::{node, poller, sign, watched, without};
+use crate::touches::{poller, sign, watched, without};
 
 #[tokio::test]
 async fn a_sample_tells_failed_attempts_from_successful_ones_and_shows_no_token() {
@@ -32,7 +32,7 @@ async fn a_sample_tells_failed_attempts_from_successful_ones_and_shows_no_token(
         let _pollers = [poller(&nodes.0[0], "0.1"), poller(&nodes.0[0], "0.1")];
         let path = format!(
             "/api/v1/groups/orders/nodes/{}/monitor-sample",
-            node(&person).await["name"].as_str().unwrap()
+            person.node().await["name"].as_str().unwrap()
         );
         let asked = serde_json::json!({ "seconds": 2 });
         let (sample, refused) = tokio::join!(person.post(&path, asked.clone()), async {
@@ -78,7 +78,7 @@ async fn a_sample_tells_failed_attempts_from_successful_ones_and_shows_no_token(
 async fn a_sample_needs_its_permission_a_node_and_a_sensible_time() {
     let nodes = RedisNodes::start(1).await;
     let (console, person) = without(&nodes, "-monitor").await;
-    let name = node(&person).await["name"].as_str().unwrap().to_owned();
+    let name = person.node().await["name"].as_str().unwrap().to_owned();
     let path = format!("/api/v1/groups/orders/nodes/{name}/monitor-sample");
     let refused = person.post(&path, serde_json::json!({})).await;
     refused.is(403, "forbidden");

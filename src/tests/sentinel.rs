@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use lockkeeper::domain::NodeState;
 use lockkeeper::server::config::NodeConfig;
 use redis::AsyncCommands as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::busy::Busy;
-use crate::support::console::{Person, TestConsole};
+use crate::support::console::TestConsole;
 use crate::support::fake_servers::FakeServer;
 use crate::support::redis_nodes::{RedisNode, TestGroup, url};
 use crate::support::sentinels::Watched;
@@ -19,10 +19,6 @@ const RECOVERS_WITHIN: Duration = Duration::from_secs(5);
 
 fn path(name: &str, act: &str) -> String {
     format!("/api/v1/groups/orders/locks/lock%3A{name}/{act}")
-}
-
-async fn node(person: &Person) -> Value {
-    person.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
 }
 
 #[tokio::test]
@@ -48,7 +44,7 @@ async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
     .await;
     watched.servers[0].kill().await;
     eventually_is("the console notices", async || {
-        node(&person).await["state"] == "down"
+        person.node().await["state"] == "down"
     })
     .await;
     watched.primary_other_than(before).await;
@@ -60,7 +56,7 @@ async fn a_failover_while_locks_are_taken_is_followed_within_five_seconds() {
 
     // On a busy machine there may be one failover more.
     let node = eventually("the console shows what happened", async || {
-        let (node, address) = (node(&person).await, watched.address().await?);
+        let (node, address) = (person.node().await, watched.address().await?);
         (node["state"] == "up" && node["address"] == address).then_some(node)
     })
     .await;
@@ -141,7 +137,7 @@ async fn one_sentinel_that_lies_sends_nobody_anywhere() {
     let mut elsewhere = another.client().await;
     assert!(!elsewhere.exists::<_, bool>("lock:a").await.unwrap());
     assert_eq!(
-        node(&person).await["address"],
+        person.node().await["address"],
         format!("127.0.0.1:{}", watched.servers[0].port())
     );
 }

@@ -46,11 +46,6 @@ pub async fn sign(person: &Person, key: &str, kind: &str) -> Option<Value> {
     sign
 }
 
-pub async fn node(person: &Person) -> Value {
-    let groups = person.get("/api/v1/groups").await.json();
-    groups["groups"][0]["nodes"][0].clone()
-}
-
 /// A console that has looked at a lock which somebody holds, for some seconds.
 pub async fn watched(nodes: &RedisNodes, config: GroupConfig) -> (TestConsole, Person) {
     nodes.set(0, b"lock:a", b"somebody", Some(120_000)).await;
@@ -221,7 +216,7 @@ async fn under_an_lfu_policy_the_counter_tells() {
     let nodes = RedisNodes(vec![lfu]);
     let (console, person) = watched(&nodes, config(&nodes)).await;
     eventually_is("it is measured", async || {
-        node(&person).await["unmeasured"].is_null()
+        person.node().await["unmeasured"].is_null()
     })
     .await;
     let _pollers = [poller(&nodes.0[0], "0.1"), poller(&nodes.0[0], "0.1")];
@@ -278,7 +273,7 @@ async fn a_missing_permission_costs_its_own_evidence_and_is_named() {
         let nodes = RedisNodes::start(1).await;
         let (console, person) = without(&nodes, forbidden).await;
         let node = eventually("the node says so", async || {
-            let node = node(&person).await;
+            let node = person.node().await;
             (node["unmeasured"].as_str() == says && node["heard_at"].is_string()).then_some(node)
         })
         .await;

@@ -18,10 +18,7 @@ async fn console(nodes: &RedisNodes) -> TestConsole {
     }
     let console = TestConsole::start(vec![group("jobs", nodes)]).await;
     let person = console.person();
-    eventually_is("all are seen", async || {
-        person.get("/api/v1/locks?limit=1").await.json()["total"] == 30
-    })
-    .await;
+    person.sees(30).await;
     console
 }
 
@@ -116,10 +113,7 @@ async fn a_list_is_bundled_with_its_counts_and_a_window_follows_the_bundles() {
         nodes.set(0, name.as_bytes(), b"owner", Some(60_000)).await;
     }
     let person = console.person();
-    eventually_is("all are seen", async || {
-        person.get("/api/v1/locks?limit=1").await.json()["total"] == 33
-    })
-    .await;
+    person.sees(33).await;
     let listed = person.get("/api/v1/locks?by=prefix").await.json();
     assert_eq!(listed["locks"], Value::Array(Vec::new()));
     assert_eq!(
@@ -169,10 +163,7 @@ async fn a_list_is_exported_whole_and_no_cell_is_a_formula() {
         .set(0, b"lock:=1+1,\"x\"", b"owner-secret", Some(60_000))
         .await;
     let person = console.person();
-    eventually_is("it is seen", async || {
-        person.get("/api/v1/locks?limit=1").await.json()["total"] == 31
-    })
-    .await;
+    person.sees(31).await;
     let sheet = person
         .get("/api/v1/locks/export?as=csv&sort=key&limit=1")
         .await

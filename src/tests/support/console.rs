@@ -197,6 +197,19 @@ impl Person {
         .await
     }
 
+    /// Waits until so many locks are listed.
+    pub async fn sees(&self, locks: usize) {
+        eventually_is("so many locks are listed", async || {
+            self.get("/api/v1/locks?limit=1").await.json()["total"] == locks
+        })
+        .await;
+    }
+
+    /// The first node of the first group.
+    pub async fn node(&self) -> Value {
+        self.get("/api/v1/groups").await.json()["groups"][0]["nodes"][0].clone()
+    }
+
     pub async fn send(
         &self,
         method: &str,

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use lockkeeper::domain::{LockKey, NodeAct};
+use lockkeeper::domain::{ActOutcome, LockKey, NodeAct};
 use lockkeeper::server::locking::wait::Queues;
-use lockkeeper::server::locking::{End, Token, Want, acquire_within, extend, release};
+use lockkeeper::server::locking::{Attempt, End, Token, Want, acquire_within, extend, release};
 use lockkeeper::server::nodes::Group;
 
 /// A lock that is ours.
@@ -55,5 +55,19 @@ impl Held {
     /// Gives it back.
     pub async fn release(&self, group: &Group) -> Vec<NodeAct> {
         release(group, &self.key, &self.token).await
+    }
+}
+
+/// What came of it on each node.
+pub fn outcomes(nodes: &[NodeAct]) -> Vec<ActOutcome> {
+    nodes.iter().map(|act| act.outcome.clone()).collect()
+}
+
+/// Whoever tried it has the lock; for how long.
+#[track_caller]
+pub fn won(attempt: Attempt) -> Duration {
+    match attempt.end {
+        End::Won(validity) => validity,
+        _ => panic!("{attempt:?}"),
     }
 }
