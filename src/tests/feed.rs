@@ -68,7 +68,7 @@ async fn three_hundred_locks_renewed_every_one_to_five_seconds_are_counted_exact
     let began = Instant::now();
     let mut done = BTreeMap::<u64, u64>::new();
     let mut tick = tokio::time::interval(Duration::from_millis(5));
-    while began.elapsed() < Duration::from_secs(12) {
+    while began.elapsed() < Duration::from_secs(7) {
         tick.tick().await;
         let passed = u64::try_from(began.elapsed().as_millis()).unwrap();
         for n in 0..300 {

@@ -102,8 +102,8 @@ fn every_sentence_has_a_wording_of_its_own_in_both_languages() {
     ))
     .unwrap();
     let is_chinese = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
+    let named = Regex::new(r"\{(\w+)").unwrap();
     let told = |wording: &str| -> BTreeSet<String> {
-        let named = Regex::new(r"\{(\w+)").unwrap();
         let names = named
             .captures_iter(wording)
             .map(|found| found[1].to_owned());

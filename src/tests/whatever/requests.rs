@@ -1,7 +1,5 @@
 //! Requests as no browser would send them: any bytes as path, query, cookie, id of an event, and as no HTTP at all.
 
-use std::time::Duration;
-
 use lockkeeper::domain::Rights;
 use lockkeeper::domain::role::Role;
 use lockkeeper::server::clock::Clock;
@@ -166,40 +164,4 @@ async fn whatever_comes_in_over_http_nothing_breaks() {
         );
     }
     assert_eq!(console.person().get("/healthz").await.status, 200);
-}
-
-#[tokio::test]
-async fn whoever_sends_half_a_request_again_and_again_is_let_go() {
-    use crate::support::console::TestConsole;
-    use lockkeeper::server::config::LimitsConfig;
-
-    let nodes = RedisNodes::start(1).await;
-    let limits = LimitsConfig {
-        read_timeout: Duration::from_millis(500),
-        ..LimitsConfig::default()
-    };
-    let console =
-        TestConsole::start_within(vec![group("orders", &nodes)], limits, Clock::real()).await;
-    let mut slow = Vec::new();
-    for n in 0..300 {
-        let mut stream = TcpStream::connect(console.address).await.unwrap();
-        let half: &[u8] = match n % 3 {
-            0 => b"GET /api/v1/locks HTTP/1.1\r\nhost: localhost\r\nx-one: ",
-            1 => b"",
-            _ => b"POST /api/v1/groups/orders/locks/a/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{",
-        };
-        stream.write_all(half).await.unwrap();
-        slow.push(stream);
-    }
-    assert_eq!(console.person().get("/api/v1/locks").await.status, 200);
-    for mut stream in slow {
-        let mut answer = Vec::new();
-        let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
-        assert!(ended.is_ok(), "it was never hung up on");
-        assert!(
-            answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
-            "{}",
-            String::from_utf8_lossy(&answer)
-        );
-    }
 }
