@@ -6,9 +6,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use super::api::extract::whole;
-use super::api::limits::Client;
 use super::api::{ApiError, provider, sign_in};
 use super::assets;
+use super::limits::Client;
 use super::state::AppState;
 use crate::domain::Fault;
 
@@ -30,7 +30,8 @@ pub async fn before_pages(
 
 async fn call(state: &AppState, request: Request, next: Next) -> Result<Response, ApiError> {
     let client = Client::in_extensions(request.extensions());
-    let _until_it_is_answered = state.limits.admit(client, &request).await?;
+    let admitted = state.limits.admit(client, request.uri(), request.headers());
+    let _until_it_is_answered = admitted.await?;
     let (mut parts, body) = request.into_parts();
     let actor = state.access.admit_request(&parts).await?;
     parts.extensions.insert(actor);

@@ -7,52 +7,33 @@ use axum::response::Response;
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// For two years, as browsers ask for it.
-const HSTS: &str = "max-age=63072000; includeSubDomains";
+pub const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
 /// What no page of the console uses.
 const PERMISSIONS: &str = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), display-capture=(), browsing-topics=()";
 
-/// Sets what every answer carries unless it says otherwise. All in one go: a layer for each would cost every request more than
-/// the headers do.
-pub fn complete(answer: &mut Response, is_https: bool) {
-    const HEADERS: [(HeaderName, HeaderValue); 8] = [
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
-        (
-            header::REFERRER_POLICY,
-            HeaderValue::from_static("no-referrer"),
-        ),
-        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+/// What every answer carries unless it says otherwise.
+pub fn defaults() -> [(HeaderName, HeaderValue); 8] {
+    let value = HeaderValue::from_static;
+    [
+        (header::CACHE_CONTROL, value("no-store")),
+        (header::X_CONTENT_TYPE_OPTIONS, value("nosniff")),
+        (header::REFERRER_POLICY, value("no-referrer")),
+        (header::X_FRAME_OPTIONS, value("DENY")),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
-            HeaderValue::from_static("same-origin"),
+            value("same-origin"),
         ),
         (
             HeaderName::from_static("cross-origin-resource-policy"),
-            HeaderValue::from_static("same-origin"),
+            value("same-origin"),
         ),
         (
             HeaderName::from_static("permissions-policy"),
-            HeaderValue::from_static(PERMISSIONS),
+            value(PERMISSIONS),
         ),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            HeaderValue::from_static(NOTHING),
-        ),
-    ];
-    let headers = answer.headers_mut();
-    for (name, value) in HEADERS {
-        headers.entry(name).or_insert(value);
-    }
-    if is_https {
-        headers.insert(
-            header::STRICT_TRANSPORT_SECURITY,
-            HeaderValue::from_static(HSTS),
-        );
-    }
+        (header::CONTENT_SECURITY_POLICY, value(NOTHING)),
+    ]
 }
 
 /// What a page may do: run its own scripts, those that carry this nonce, and the program they load; talk to this console; and be

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -32,8 +31,6 @@ pub struct Running {
 /// How groups are run.
 #[derive(Clone)]
 pub struct How {
-    /// Where acts run.
-    pub acts: Handle,
     /// What time it is.
     pub clock: Clock,
     /// Cancelled when the server is told to stop: nobody waits for a lock any more.
@@ -76,7 +73,6 @@ impl Running {
     fn begin(&self, config: GroupConfig, history: &RestartHistory, leases: Leases) -> Member {
         let nodes = self.how.last.child_token();
         let circumstances = Circumstances {
-            acts: self.how.acts.clone(),
             closing: self.how.stop.clone(),
             stop: nodes.clone(),
             history: history.clone(),

@@ -10,8 +10,7 @@ use leptos::prelude::use_context;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, Actor};
-use super::api::limits::{Client, Limits};
-use super::api::places::Seat;
+use super::limits::{Client, Limits, Permit};
 use super::operations::Operations;
 use super::operations::idempotency::Repeats;
 use crate::domain::Fault;
@@ -75,12 +74,12 @@ pub async fn asked() -> Result<(AppState, Actor), Fault> {
 }
 
 /// A place for a server function that looks through the whole board.
-pub fn place_to_query(state: &AppState) -> Result<Seat, Fault> {
+pub fn place_to_query(state: &AppState) -> Result<Permit, Fault> {
     state.limits.query(client())
 }
 
 /// A place for a server function that waits for a lock, if it does.
-pub fn place_to_wait(state: &AppState, wait_ms: u64) -> Result<Option<Seat>, Fault> {
+pub fn place_to_wait(state: &AppState, wait_ms: u64) -> Result<Option<Permit>, Fault> {
     state.limits.wait(client(), wait_ms)
 }
 

@@ -1,14 +1,14 @@
 //! `https` of the console's own: its certificate, and taking over another one when the files change.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum_server::tls_rustls::RustlsConfig;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::time::sleep;
-use tokio_rustls::TlsAcceptor;
 
 use super::config::TlsConfig;
 
@@ -18,14 +18,14 @@ const EVERY: Duration = Duration::from_secs(2);
 /// What connections are encrypted with.
 pub struct ServerTls {
     files: TlsConfig,
-    current: RwLock<Loaded>,
+    current: Loaded,
+    config: RustlsConfig,
 }
 
 /// A certificate with its key, as they were read.
-#[derive(Clone)]
 pub struct Loaded {
     chain: Vec<CertificateDer<'static>>,
-    key: Arc<PrivateKeyDer<'static>>,
+    key: PrivateKeyDer<'static>,
     config: Arc<ServerConfig>,
 }
 
@@ -55,30 +55,34 @@ impl ServerTls {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Loaded {
             chain,
-            key: Arc::new(read),
+            key: read,
             config: Arc::new(config),
         })
     }
 
     /// With what is in the files now.
     pub fn new(files: TlsConfig) -> Result<Self, String> {
-        let current = RwLock::new(Self::load(&files)?);
-        Ok(Self { files, current })
+        let current = Self::load(&files)?;
+        let config = RustlsConfig::from_config(Arc::clone(&current.config));
+        Ok(Self {
+            files,
+            current,
+            config,
+        })
     }
 
-    /// Encrypts the next connection with what holds now.
-    pub fn acceptor(&self) -> TlsAcceptor {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        TlsAcceptor::from(Arc::clone(&current.config))
+    /// For the server: it encrypts every new connection with what holds then.
+    pub fn config(&self) -> RustlsConfig {
+        self.config.clone()
     }
 
     /// Takes over what the files say whenever they change. With a mistake in them, everything stays as it is.
-    pub async fn follow(self: Arc<Self>) {
+    pub async fn follow(mut self) {
         let mut trouble = None;
         loop {
             sleep(EVERY).await;
-            let tls = Arc::clone(&self);
-            let Ok(read) = tokio::task::spawn_blocking(move || Self::load(&tls.files)).await else {
+            let files = self.files.clone();
+            let Ok(read) = tokio::task::spawn_blocking(move || Self::load(&files)).await else {
                 continue;
             };
             match read {
@@ -96,10 +100,10 @@ impl ServerTls {
         }
     }
 
-    fn replace(&self, loaded: Loaded) {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        if current.chain != loaded.chain || current.key != loaded.key {
-            *current = loaded;
+    fn replace(&mut self, loaded: Loaded) {
+        if self.current.chain != loaded.chain || self.current.key != loaded.key {
+            self.config.reload_from_config(Arc::clone(&loaded.config));
+            self.current = loaded;
             tracing::info!(
                 certificate = %self.files.certificate.display(),
                 "another certificate is in use for new connections"

@@ -96,7 +96,6 @@ mod storage;
 mod storm;
 mod support;
 mod surveys;
-mod threads;
 mod tls;
 mod touches;
 mod unix_sockets;

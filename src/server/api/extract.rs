@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use super::limits::Limits;
 use super::problem::ApiError;
 use crate::domain::{Fault, LockId, LockKey};
 use crate::server::access::Actor;
+use crate::server::limits::Limits;
 use crate::server::operations::idempotency::IdempotencyKey;
 use crate::server::state::AppState;
 

@@ -1,24 +1,18 @@
 //! The JSON door: routes, the OpenAPI document, and what every answer carries.
 
+mod admission;
 mod docs;
 pub mod extract;
 mod language;
-pub mod limits;
 pub mod metrics;
-pub mod places;
-pub mod probes;
+mod probes;
 mod problem;
 pub mod provider;
-pub mod short_way;
 pub mod sign_in;
 mod v1;
 
-use std::sync::Arc;
-
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state, map_response};
-use axum::response::Response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -96,7 +90,7 @@ pub fn routes(state: &AppState) -> Router<AppState> {
             axum::routing::any(|| async { ApiError::NotFound }),
         )
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
-        .layer(from_fn_with_state(state.clone(), admitted));
+        .layer(from_fn_with_state(state.clone(), admission::authenticate));
     let signing_in = Router::new()
         .route(sign_in::PATH, post(sign_in::sign_in))
         .route(sign_in::OUT, post(sign_in::sign_out))
@@ -104,10 +98,9 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .route(provider::BACK, get(provider::back))
         .route(provider::OUT, get(provider::out))
         .route(language::PATH, post(language::choose));
-    let limits = || Arc::clone(&state.limits);
-    let signing_in = signing_in.layer(from_fn_with_state(limits(), limits::guard_sign_ins));
+    let signing_in = signing_in.layer(from_fn_with_state(state.clone(), admission::limit_sign_ins));
     let api = api
-        .layer(from_fn_with_state(limits(), limits::guard))
+        .layer(from_fn_with_state(state.clone(), admission::limit_requests))
         .merge(signing_in);
     let docs = docs::routes(document);
     Router::new()
@@ -117,18 +110,6 @@ pub fn routes(state: &AppState) -> Router<AppState> {
                 .layer(map_response(headers::for_documentation)),
         )
         .merge(probes::routes())
-}
-
-/// Who may not come in gets no further: not to what is there, nor to what is not.
-async fn admitted(
-    State(state): State<AppState>,
-    request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    let (mut parts, body) = request.into_parts();
-    let actor = state.access.admit_request(&parts).await?;
-    parts.extensions.insert(actor);
-    Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
 /// The OpenAPI document, generated from the code.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::domain::Fault;
+use crate::server::limits::Rejection;
 
 const PROBLEM_JSON: &str = "application/problem+json";
 
@@ -54,13 +55,16 @@ pub enum ApiError {
     /// The body did not arrive in time.
     TooSlow,
     /// The address is longer than any lock's.
-    AddressTooLong,
+    AddressTooLong {
+        /// So many bytes are accepted.
+        max: usize,
+    },
     /// There are too many headers, or too long ones.
     HeadersTooLarge {
         /// So many are accepted.
-        most: u32,
+        max: u32,
         /// So many bytes of them are accepted.
-        bytes: u32,
+        max_bytes: u32,
     },
     /// The body is not JSON by its content type.
     NotJson,
@@ -69,6 +73,18 @@ pub enum ApiError {
 impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
+    }
+}
+
+impl From<Rejection> for ApiError {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Fault(fault) => Self::Fault(fault),
+            Rejection::AddressTooLong { max } => Self::AddressTooLong { max },
+            Rejection::HeadersTooLarge { max, max_bytes } => {
+                Self::HeadersTooLarge { max, max_bytes }
+            }
+        }
     }
 }
 
@@ -106,7 +122,7 @@ impl ApiError {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::AddressTooLong => StatusCode::URI_TOO_LONG,
+            Self::AddressTooLong { .. } => StatusCode::URI_TOO_LONG,
             Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         }
@@ -119,7 +135,7 @@ impl ApiError {
             Self::MethodNotAllowed => "method-not-allowed",
             Self::TooLarge { .. } => "too-large",
             Self::TooSlow => "too-slow",
-            Self::AddressTooLong => "address-too-long",
+            Self::AddressTooLong { .. } => "address-too-long",
             Self::HeadersTooLarge { .. } => "headers-too-large",
             Self::NotJson => "not-json",
         }
@@ -144,15 +160,12 @@ impl ApiError {
                 "the body did not arrive in time".into(),
                 "Send it at once; nothing was changed.",
             ),
-            Self::AddressTooLong => (
-                format!(
-                    "the address is longer than {} bytes",
-                    super::limits::LONGEST_ADDRESS
-                ),
+            Self::AddressTooLong { max } => (
+                format!("the address is longer than {max} bytes"),
                 "No lock has so long a name; nothing was changed.",
             ),
-            Self::HeadersTooLarge { most, bytes } => (
-                format!("there are more than {most} headers, or {bytes} bytes of them"),
+            Self::HeadersTooLarge { max, max_bytes } => (
+                format!("there are more than {max} headers, or {max_bytes} bytes of them"),
                 "Send fewer or shorter ones; nothing was changed.",
             ),
             Self::NotJson => (
@@ -204,7 +217,7 @@ impl ApiError {
             | Self::MethodNotAllowed
             | Self::TooLarge { .. }
             | Self::TooSlow
-            | Self::AddressTooLong
+            | Self::AddressTooLong { .. }
             | Self::HeadersTooLarge { .. }
             | Self::NotJson => None,
         }

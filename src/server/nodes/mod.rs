@@ -40,7 +40,6 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -77,8 +76,6 @@ pub struct Group {
 
 /// Where and how long a group runs, and what is known of it from before.
 pub struct Circumstances {
-    /// Where the connections for acts are driven.
-    pub acts: Handle,
     /// Cancelled when nobody is to wait for a lock any more: what was begun comes to its end.
     pub closing: CancellationToken,
     /// Cancelled when the nodes are let go.
@@ -162,7 +159,6 @@ impl Group {
         history: RestartHistory,
     ) -> Arc<Self> {
         let circumstances = Circumstances {
-            acts: Handle::current(),
             closing: stop.clone(),
             stop,
             history,
@@ -171,11 +167,9 @@ impl Group {
         Self::start_in(circumstances, config, clock)
     }
 
-    /// The same, with the connections for acts on another runtime: where most acts come from, so that what they send and
-    /// hear does not change threads.
+    /// The same, with what is known of it already.
     pub fn start_in(circumstances: Circumstances, config: GroupConfig, clock: Clock) -> Arc<Self> {
         let Circumstances {
-            acts,
             closing,
             stop,
             history,
@@ -188,8 +182,6 @@ impl Group {
         let common = Common {
             group: config.clone(),
             clock: clock.clone(),
-            observes: Handle::current(),
-            acts,
             stop: stop.clone(),
             leases: Arc::clone(&leases),
             history,

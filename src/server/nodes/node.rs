@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -30,8 +29,6 @@ pub struct Node {
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
     pub(super) clock: Clock,
-    /// Where the acting connection is driven.
-    pub(super) acts: Handle,
     pub(super) access: watch::Sender<Access>,
     /// Rung when a connection was lost or dropped: the supervisor should look at once.
     pub(super) kick: Arc<Notify>,
@@ -59,10 +56,6 @@ pub struct Node {
 pub(super) struct Common {
     pub(super) group: GroupConfig,
     pub(super) clock: Clock,
-    /// Where supervisors run, and the observing connections.
-    pub(super) observes: Handle,
-    /// Where the acting connections are driven.
-    pub(super) acts: Handle,
     pub(super) stop: CancellationToken,
     pub(super) leases: Arc<Leases>,
     pub(super) history: RestartHistory,
@@ -133,7 +126,6 @@ impl Node {
             connect_timeout: common.group.connect_timeout,
             command_timeout: common.group.command_timeout,
             clock: common.clock.clone(),
-            acts: common.acts.clone(),
             access: watch::Sender::new(Access::Starting),
             kick: Arc::new(Notify::new()),
             health: Mutex::new(health),
@@ -146,7 +138,7 @@ impl Node {
             gone: gone.clone(),
         });
         let (supervisor, stop) = (Arc::clone(&node), common.stop.clone());
-        common.observes.spawn(async move {
+        tokio::spawn(async move {
             gone.run_until_cancelled(supervisor.supervise()).await;
             supervisor.shut(Trouble::down(if stop.is_cancelled() {
                 "the console is shutting down"

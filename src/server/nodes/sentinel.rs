@@ -32,7 +32,7 @@ pub(super) fn follow(common: &Common, nodes: &Seats) {
             node: Arc::clone(node),
         };
         let stop = common.stop.clone();
-        common.observes.spawn(async move {
+        tokio::spawn(async move {
             stop.run_until_cancelled(following.go_on()).await;
         });
     }

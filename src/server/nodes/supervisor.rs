@@ -1,12 +1,10 @@
 //! Keeps a node's connections up: connects, checks, and connects again, for ever.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{ConnectionInfo, RedisResult};
 use tokio::time::timeout;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::health::Vitals;
 use super::line::{Line, Purpose, within};
@@ -132,15 +130,8 @@ impl Node {
         }
     }
 
-    /// Opened on the runtime that acts: there it is driven.
     async fn open_acting(&self, info: ConnectionInfo) -> RedisResult<Line> {
-        let kick = Arc::clone(&self.kick);
-        let opening = async move { Line::open(&info, Purpose::Acting, kick).await };
-        let opening = AbortOnDropHandle::new(self.acts.spawn(opening));
-        opening.await.unwrap_or_else(|why| {
-            let ended = io::Error::other(why);
-            Err(ended.into())
-        })
+        Line::open(&info, Purpose::Acting, Arc::clone(&self.kick)).await
     }
 
     async fn reopen_acting(&self) -> Result<(), Trouble> {

@@ -1,7 +1,5 @@
 //! A search costs little, however it is written; and while searches run, the console says that it lives.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -54,37 +52,6 @@ async fn a_search_with_too_many_terms_or_bytes_is_refused_and_the_limit_named() 
     let page = person.get(&format!("/?q={}", terms(33))).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("32 terms"), "the page does not say it");
-}
-
-#[tokio::test]
-async fn the_console_says_that_it_lives_while_everything_else_has_to_wait() {
-    let nodes = RedisNodes::start(1).await;
-    // Everything but the thread of acts runs on the runtime of this test, which has this thread only.
-    let console = TestConsole::start(vec![nodes.config()])
-        .await
-        .connected()
-        .await;
-    let person = console.person();
-    eventually_is("it is ready", async || {
-        person.get("/readyz").await.status == 200
-    })
-    .await;
-    // From here on nothing is awaited.
-    for path in ["/healthz", "/readyz"] {
-        let mut stream = TcpStream::connect(console.address).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .unwrap();
-        let head = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
-            console.address
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = String::new();
-        let read = stream.read_to_string(&mut answer);
-        assert!(read.is_ok(), "{path} is not answered: {read:?}");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
-    }
 }
 
 #[tokio::test]

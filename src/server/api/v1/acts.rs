@@ -13,8 +13,8 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::api::extract::{Body, LockParams, LockPath, Repeatable};
-use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
+use crate::server::limits::Client;
 use crate::server::operations::{AcquireRequest, Acquired, Extended, ForceRelease};
 use crate::server::state::AppState;
 

@@ -21,13 +21,12 @@ use super::refusals::Refusals;
 use crate::domain::{LockId, LockKey, Sight, View};
 use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
-use crate::server::api::limits::Client;
-use crate::server::api::places::Seat;
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::assets;
 use crate::server::index::Watched;
 use crate::server::index::event::{Event, EventId};
 use crate::server::index::whole::Whole;
+use crate::server::limits::{Client, Permit};
 use crate::server::state::AppState;
 
 /// How often a viewer is told the server's time, so that it notices silence, and no proxy takes the stream for a dead one.
@@ -176,7 +175,7 @@ pub async fn events(
     headers: HeaderMap,
     Params(params): Params<EventParams>,
 ) -> Result<Response, ApiError> {
-    let seat = state.limits.watch(client)?;
+    let permit = state.limits.watch(client)?;
     let stream = state.operations.index().stream();
     let mut sight = actor.rights().sight();
     if let Some(group) = &params.group {
@@ -206,8 +205,8 @@ pub async fn events(
         rested: Instant::now(),
         admitted: Instant::now(),
         ping,
-        turn: (TURN * seat.before()).min(LATEST_TURN),
-        _seat: seat,
+        turn: (TURN * permit.rank()).min(LATEST_TURN),
+        _permit: permit,
         actor,
         state,
     };
@@ -239,7 +238,7 @@ struct Viewer {
     /// How long it waits while others are told first.
     turn: Duration,
     // Given back when the viewer is gone, however that happens.
-    _seat: Seat,
+    _permit: Permit,
 }
 
 /// What a viewer wants to hear of.

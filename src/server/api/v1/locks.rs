@@ -11,8 +11,8 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
-use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
+use crate::server::limits::Client;
 use crate::server::operations::{Inspected, ListQuery, Listing};
 use crate::server::state::AppState;
 

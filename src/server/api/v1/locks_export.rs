@@ -14,8 +14,8 @@ use super::refusals::Refusals;
 use crate::domain::Lock;
 use crate::server::access::Actor;
 use crate::server::api::extract::Params;
-use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
+use crate::server::limits::Client;
 use crate::server::operations::ListQuery;
 use crate::server::state::AppState;
 

@@ -9,8 +9,8 @@ use super::refusals::Refusals;
 use crate::domain::{Owners, OwnersAsked, OwnersBy};
 use crate::server::access::Actor;
 use crate::server::api::extract::Params;
-use crate::server::api::limits::Client;
 use crate::server::api::problem::{ApiError, Problem};
+use crate::server::limits::Client;
 use crate::server::state::AppState;
 
 /// Which owners.

@@ -113,7 +113,7 @@ impl Cluster {
         cluster.tell_nodes(&known);
         drop(known);
         let (keeping, stop) = (Arc::clone(&cluster), common.stop.clone());
-        common.observes.spawn(async move {
+        tokio::spawn(async move {
             stop.run_until_cancelled(keeping.keep_up()).await;
         });
         cluster
