@@ -62,7 +62,7 @@ struct Options {
     /// Leave out contended locks and delayed nodes.
     #[arg(long)]
     plain: bool,
-    /// Only these of what watching costs: discovery, steady, lag, size, viewers; by default all of them.
+    /// Only these of what watching costs: discovery, steady, lag, size, reads, viewers; by default all of them.
     #[arg(long, value_delimiter = ',')]
     watching: Vec<watching::Section>,
     /// For so long thousands watch [default: 60; with --quick 10].

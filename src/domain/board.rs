@@ -29,7 +29,7 @@ impl Board {
             | Change::Renewed { lock }
             | Change::ChangedHands { lock }
             | Change::Updated { lock } => {
-                self.locks.insert(lock.id.clone(), Arc::from(lock));
+                self.locks.insert(lock.id.clone(), lock);
             }
             Change::Gone { id, .. } => {
                 self.locks.remove(&id);
@@ -40,8 +40,8 @@ impl Board {
                 .iter_mut()
                 .find(|known| known.name == group.name)
             {
-                Some(known) => *known = *group,
-                None => self.groups.push(*group),
+                Some(known) => *known = Arc::unwrap_or_clone(group),
+                None => self.groups.push(Arc::unwrap_or_clone(group)),
             },
         }
     }

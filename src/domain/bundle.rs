@@ -10,7 +10,7 @@ use super::search::Ask;
 use super::{Flag, Lock, LockId, Order, Owner, Rank, Timestamp, Verdict, owners, prefix};
 
 /// What locks of a bundle have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// What their names begin with, up to the part that varies.

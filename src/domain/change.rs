@@ -1,5 +1,7 @@
 //! What can happen to a board: the words that server and browser exchange.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,22 +30,26 @@ pub enum Change {
     /// A lock that was not on the board.
     Appeared {
         /// The lock.
-        lock: Box<Lock>,
+        #[schema(value_type = Lock)]
+        lock: Arc<Lock>,
     },
     /// The same owner with a later deadline.
     Renewed {
         /// The lock.
-        lock: Box<Lock>,
+        #[schema(value_type = Lock)]
+        lock: Arc<Lock>,
     },
     /// Another owner.
     ChangedHands {
         /// The lock.
-        lock: Box<Lock>,
+        #[schema(value_type = Lock)]
+        lock: Arc<Lock>,
     },
     /// The same owner seen differently: another node, verdict or flag.
     Updated {
         /// The lock.
-        lock: Box<Lock>,
+        #[schema(value_type = Lock)]
+        lock: Arc<Lock>,
     },
     /// It is not observed any more.
     Gone {
@@ -71,7 +77,8 @@ pub enum Change {
     /// A group's health, coverage, or the moment it was last looked at.
     Group {
         /// The group.
-        group: Box<GroupView>,
+        #[schema(value_type = GroupView)]
+        group: Arc<GroupView>,
     },
 }
 

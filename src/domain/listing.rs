@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::{Confidence, Flag, Format, Lock, LockId, Owner, Search, Sight, Timestamp, Verdict};
 
 /// What a list is narrowed to; an absent field narrows nothing, except that possible locks are shown only when asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Only of these groups: the ones that whoever asks may see.
     pub sight: Sight,
@@ -64,7 +64,7 @@ impl Filter {
 }
 
 /// What a list is sorted by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sort {
     /// How much it needs a person; among equals the one held longest.
@@ -176,7 +176,7 @@ impl Rank<'_> {
 }
 
 /// Which end of the order comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The smallest first.

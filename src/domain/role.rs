@@ -266,7 +266,7 @@ impl Rights {
 }
 
 /// Which groups somebody may see.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sight {
     /// All.
     #[default]

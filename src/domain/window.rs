@@ -10,7 +10,7 @@ use super::bundle::Bundling;
 use super::{Board, Bundles, By, Confidence, Filter, Lock, LockId, Order, Rank, Sort, Timestamp};
 
 /// What somebody looks at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct View {
     /// What the list is narrowed to.
     pub filter: Filter,

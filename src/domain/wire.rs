@@ -4,6 +4,8 @@
 //! and is compiled once more for each type that contains them, which made a quarter of what a browser downloads. So each such
 //! type is read through a plain struct with all its fields, and built from that.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::fault::Fault;
@@ -193,11 +195,11 @@ impl TryFrom<NodeShape> for NodeAct {
 pub(super) struct ChangeShape {
     #[serde(rename = "type")]
     kind: String,
-    lock: Option<Box<Lock>>,
+    lock: Option<Arc<Lock>>,
     id: Option<LockId>,
     ending: Option<Ending>,
     at: Option<Timestamp>,
-    group: Option<Box<GroupView>>,
+    group: Option<Arc<GroupView>>,
     fingerprint: Option<Fingerprint>,
     label: Option<String>,
     why: Option<String>,

@@ -123,7 +123,7 @@ fn lock() -> Lock {
 #[test]
 fn locks_and_changes_come_back_as_they_were() {
     survives(&lock());
-    let lock = || Box::new(lock());
+    let lock = || Arc::new(lock());
     survives(&Change::Appeared { lock: lock() });
     survives(&Change::Renewed { lock: lock() });
     survives(&Change::ChangedHands { lock: lock() });

@@ -106,6 +106,7 @@ const WALLS: &[Wall] = &[
     Wall {
         room: "server/api",
         never_names: &[
+            "server::index",
             "server::nodes",
             "server::locking",
             "server::formats",

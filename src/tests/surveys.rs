@@ -45,18 +45,14 @@ async fn a_quiet_index_asks_nothing_and_a_survey_sees_everything_once() {
     let stop = CancellationToken::new();
     let _stops_when_dropped = stop.clone().drop_guard();
     let index = quiet(&group, &stop);
-    assert_eq!(index.stream().read(|board| board.locks.len()), 0);
+    assert_eq!(index.snapshot().lock_count(), 0);
     let survey = index.survey(&group, in_time()).await;
     assert_eq!(survey.gone_over.len(), 3);
     let is_held = |verdict: Verdict| verdict == Verdict::Held;
-    let (seen, held) = index.stream().read(|board| {
-        let held = board.locks.values().filter(|lock| is_held(lock.verdict));
-        (board.locks.len(), held.count())
-    });
-    assert_eq!((seen, held), (LOCKS, LOCKS));
-    let coverage = index
-        .stream()
-        .read(|board| board.groups[0].coverage.clone());
+    let seen = index.snapshot();
+    let held = seen.locks().filter(|lock| is_held(lock.verdict));
+    assert_eq!((seen.lock_count(), held.count()), (LOCKS, LOCKS));
+    let coverage = &seen.groups()[0].coverage;
     assert_eq!(
         (coverage.keys_matched, coverage.nodes_reached),
         (3 * LOCKS as u64, 3)
@@ -73,7 +69,7 @@ async fn a_node_that_hangs_for_a_moment_in_the_middle_is_gone_over_again() {
     let index = quiet(&group, &stop);
     let moment = async {
         eventually_is("the first locks", async || {
-            index.stream().read(|board| !board.locks.is_empty())
+            index.snapshot().lock_count() > 0
         })
         .await;
         nodes.0[1].stop().await;
@@ -82,12 +78,10 @@ async fn a_node_that_hangs_for_a_moment_in_the_middle_is_gone_over_again() {
     };
     let (survey, ()) = tokio::join!(index.survey(&group, in_time()), moment);
     assert_eq!(survey.gone_over.len(), 3, "{survey:?}");
-    let unanswered = index.stream().read(|board| {
-        assert_eq!(board.locks.len(), LOCKS);
-        let nodes = board.locks.values().flat_map(|lock| &lock.nodes);
-        nodes.filter(|node| !node.answer.is_answer()).count()
-    });
-    assert_eq!(unanswered, 0);
+    let seen = index.snapshot();
+    assert_eq!(seen.lock_count(), LOCKS);
+    let mut nodes = seen.locks().flat_map(|lock| &lock.nodes);
+    assert!(nodes.all(|node| node.answer.is_answer()));
 }
 
 #[tokio::test]
@@ -102,5 +96,5 @@ async fn a_node_that_stays_away_is_not_claimed_to_be_seen() {
     let survey = index.survey(&group, in_time()).await;
     let gone_over: Vec<&str> = survey.gone_over.iter().map(String::as_str).collect();
     assert_eq!(gone_over, ["a", "b"]);
-    assert_eq!(index.stream().read(|board| board.locks.len()), LOCKS);
+    assert_eq!(index.snapshot().lock_count(), LOCKS);
 }

@@ -45,7 +45,7 @@ pub async fn board(page: String) -> Result<Told, Fault> {
     let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
     Told::of(&crate::domain::Painted {
         me: state.access.me(&actor),
-        board: state.operations.board(&actor, view, also).await,
+        board: state.operations.board(&actor, view, also).await?,
     })
 }
 
@@ -67,7 +67,7 @@ pub async fn find(text: String) -> Result<Told, Fault> {
     let text: String = text.chars().take(200).collect();
     let view = super::query::Query::default().with_text(text).view(8);
     let _while_it_is_looked_through = crate::server::state::place_to_query(&state)?;
-    let board = state.operations.board(&actor, view, Vec::new()).await;
+    let board = state.operations.board(&actor, view, Vec::new()).await?;
     let found = board.locks.iter().map(|lock| crate::domain::Found {
         id: lock.id.clone(),
         verdict: lock.verdict,

@@ -161,12 +161,16 @@ impl Console {
 
     /// What it answers.
     pub async fn get(&self, path: &str) -> Result<serde_json::Value, Failure> {
+        Ok(serde_json::from_slice(&self.text(path).await?)?)
+    }
+
+    /// The same as it comes.
+    pub async fn text(&self, path: &str) -> Result<Vec<u8>, Failure> {
         let mut stream = self.ask(path).await?;
         let mut answer = Vec::new();
         stream.0.read_to_end(&mut answer).await?;
         let at = answer.windows(4).position(|four| four == b"\r\n\r\n");
-        let body = at.map_or(&[][..], |at| &answer[at + 4..]);
-        Ok(serde_json::from_slice(body)?)
+        Ok(at.map_or(Vec::new(), |at| answer.split_off(at + 4)))
     }
 
     /// Waits until it lists so many locks.

@@ -132,16 +132,11 @@ async fn list(server: &Server, locks: u32, patterns: &[&str]) -> Result<Duration
     let index = Index::start(&[Arc::clone(&group)], Clock::real(), &stop, &tasks);
     let mut latest = index.stream().latest();
     let is_whole = || {
-        index.stream().read(|board| {
-            let passes = board.groups.first().map(|group| group.coverage.passes);
-            board.locks.len() == locks as usize && passes.is_some_and(|passes| passes > 0)
-        })
+        let index = index.snapshot();
+        let passes = index.groups().first().map(|group| group.coverage.passes);
+        index.lock_count() == locks as usize && passes.is_some_and(|passes| passes > 0)
     };
-    let all = || {
-        index
-            .stream()
-            .read(|board| board.locks.len() == locks as usize)
-    };
+    let all = || index.snapshot().lock_count() == locks as usize;
     let mut took = None;
     while took.is_none() || !is_whole() {
         latest.changed().await?;

@@ -5,6 +5,7 @@ mod crowd;
 mod discovery;
 mod lag;
 mod latencies;
+mod reads;
 mod size;
 mod steady;
 
@@ -25,6 +26,8 @@ pub enum Section {
     Lag,
     /// A hundred thousand locks and many viewers.
     Size,
+    /// A hundred thousand locks and fifty clients that list and search them.
+    Reads,
     /// Thousands of viewers, and thousands who mean no good.
     Viewers,
 }
@@ -79,6 +82,7 @@ pub async fn measure(
             Section::Steady => steady::measure(programs, extent).await?,
             Section::Lag => lag::measure(programs, extent).await?,
             Section::Size => size::measure(programs, extent).await?,
+            Section::Reads => reads::measure(programs, extent).await?,
             Section::Viewers => crowd::measure(programs, extent).await?,
         });
     }

@@ -14,14 +14,14 @@ use super::text::contains;
 use super::{By, Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
 
 /// What is searched for: all of these terms must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Search {
     /// The terms, in the order in which they were written.
     pub terms: Vec<Term>,
 }
 
 /// One condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// Whether it must not hold.
     pub not: bool,
@@ -30,7 +30,7 @@ pub struct Term {
 }
 
 /// What is asked of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
     /// Its name or an owner's label contains this, or an owner's fingerprint begins with it.
     Text(String),
@@ -67,7 +67,7 @@ pub enum Ask {
 }
 
 /// Which side of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Than {
     /// Longer than that.
     Longer,

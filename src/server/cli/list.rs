@@ -156,7 +156,7 @@ pub(super) async fn survey(direct: &Direct, deadline: Instant) -> Vec<Survey> {
         tokio::select! {
             surveys = &mut surveying => break surveys,
             _ = tick.tick(), if people_watch => {
-                let found = index.stream().read(|board| board.locks.len());
+                let found = index.snapshot().lock_count();
                 note(&format!("\r\x1b[Kgoing over the nodes, {} so far …", counted(found, "lock")));
                 told = true;
             }

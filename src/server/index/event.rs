@@ -1,8 +1,10 @@
 //! One change in the stream, its place there, and what viewers are sent of it.
 
-use bytes::Bytes;
+use std::sync::OnceLock;
 
-use super::frame::{self, Frame};
+use bytes::Bytes;
+use serde::Serialize;
+
 use crate::domain::Change;
 
 /// Where in the stream something stands: `<epoch>-<seq>`. The epoch changes with every start of the server.
@@ -46,18 +48,34 @@ pub struct Event {
     pub id: EventId,
     /// What changed.
     pub change: Change,
-    pub(super) frame: Frame,
+    written: OnceLock<Bytes>,
 }
 
 impl Event {
+    pub(super) fn new(id: EventId, change: Change) -> Self {
+        Self {
+            id,
+            change,
+            written: OnceLock::new(),
+        }
+    }
+
     /// The change as a server-sent event: written out once for all viewers, and not at all where nobody wants to hear of everything.
     pub fn frame(&self) -> Bytes {
-        self.frame.get_or_write(|| {
+        let write = || {
             let mut written = Vec::new();
-            frame::add(&mut written, "change", self.id, &self.change);
-            written
-        })
+            write_event(&mut written, "change", self.id, &self.change);
+            written.into()
+        };
+        self.written.get_or_init(write).clone()
     }
+}
+
+/// Writes a server-sent event. Its data is JSON, and JSON has no line breaks: each field is one line.
+pub(super) fn write_event(frame: &mut Vec<u8>, event: &str, id: EventId, data: &impl Serialize) {
+    frame.extend_from_slice(format!("event: {event}\nid: {id}\ndata: ").as_bytes());
+    serde_json::to_writer(&mut *frame, data).expect("what is told has no maps with odd keys");
+    frame.extend_from_slice(b"\n\n");
 }
 
 #[cfg(test)]
@@ -69,5 +87,18 @@ mod tests {
         for text in ["", "5", "x-1", "5--1", "5-1-1"] {
             assert_eq!(EventId::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn whatever_a_text_holds_an_event_has_three_lines_and_an_empty_one() {
+        let mut frame = Vec::new();
+        let id = EventId::parse("5-7").unwrap();
+        write_event(&mut frame, "change", id, &"a\nevent: b\r\n\ndata: c");
+        write_event(&mut frame, "window", id, &1);
+        let text = String::from_utf8(frame).unwrap();
+        assert_eq!(
+            text,
+            "event: change\nid: 5-7\ndata: \"a\\nevent: b\\r\\n\\ndata: c\"\n\nevent: window\nid: 5-7\ndata: 1\n\n"
+        );
     }
 }

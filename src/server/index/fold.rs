@@ -1,5 +1,6 @@
 //! Pure: one key's answers folded into what the board showed of it before.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::history::Expected;
@@ -54,7 +55,7 @@ pub(super) enum Step {
     /// It was seen and looks different.
     Remember(Memory, Change),
     /// It was seen and looks the same: viewers need not hear of it, but the API says when it was last observed.
-    Refresh(Memory, Box<Lock>),
+    Refresh(Memory, Arc<Lock>),
 }
 
 /// Folds what the nodes answered to what they were `asked` into what was shown `before`.
@@ -99,7 +100,7 @@ pub(super) fn fold(
                 Step::Nothing
             } else {
                 Step::Show(Change::Updated {
-                    lock: Box::new(lock),
+                    lock: Arc::new(lock),
                 })
             }
         }
@@ -107,7 +108,7 @@ pub(super) fn fold(
         (Judgement::Seen(seen), before) => {
             let (memory, lock, kind) = show(id, before, memory, asked, longest_hold, seen, entry);
             let looks_the_same = shown.is_some_and(|shown| same(shown, &lock));
-            let lock = Box::new(lock);
+            let lock = Arc::new(lock);
             match kind {
                 Kind::Appeared => Step::Remember(memory, Change::Appeared { lock }),
                 Kind::ChangedHands => Step::Remember(memory, Change::ChangedHands { lock }),

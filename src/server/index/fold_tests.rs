@@ -79,7 +79,13 @@ impl Story {
     /// When it wants to be looked at, in milliseconds of the story.
     fn due_ms(&self) -> Option<i64> {
         let memory = self.memory.as_ref().unwrap();
-        let due = renewing::due(self.lock(), memory, self.expected, LONGEST_HOLD, self.now);
+        let due = renewing::due(
+            self.lock(),
+            memory.lead.whole_lease_ms,
+            self.expected,
+            LONGEST_HOLD,
+            self.now,
+        );
         due.map(|at| at.millis_since(START))
     }
 
@@ -189,7 +195,7 @@ impl Story {
                 Some(change)
             }
             Step::Refresh(memory, lock) => {
-                (self.memory, self.lock) = (Some(memory), Some(*lock));
+                (self.memory, self.lock) = (Some(memory), Some(Lock::clone(&lock)));
                 None
             }
         };

@@ -1,5 +1,7 @@
 //! One lock, read from its nodes right now because somebody asks for it.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::fold::{Step, fold};
@@ -29,7 +31,7 @@ impl Index {
             group: group.config.name.clone(),
             key: key.clone(),
         };
-        let was_known = self.stream.read(|board| board.locks.contains_key(&id));
+        let was_known = self.snapshot().lock(&id).is_some();
         if !was_known && !group.config.naming().is_scanned(key.as_bytes()) {
             let entry = entries.into_iter().next()?;
             return Some(shown(group, id, asked, entry));
@@ -57,7 +59,7 @@ fn shown(group: &Group, id: LockId, asked: Moment, entry: Entry) -> Looked {
     let max_hold = group.config.locking.longest_hold;
     let step = fold(id, None, None, asked, max_hold, entry);
     let lock: Option<Lock> = match step {
-        Step::Remember(_, Change::Appeared { lock }) => Some(*lock),
+        Step::Remember(_, Change::Appeared { lock }) => Some(Arc::unwrap_or_clone(lock)),
         Step::Nothing
         | Step::Forget(_)
         | Step::Show(_)

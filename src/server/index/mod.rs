@@ -4,11 +4,10 @@ mod contention;
 mod due;
 pub mod event;
 mod fold;
-mod frame;
+mod full;
 mod history;
 mod holders;
 mod inspection;
-mod known;
 mod lately;
 mod merge;
 mod observer;
@@ -21,15 +20,15 @@ mod renewing;
 mod report;
 mod seats;
 mod semaphores;
-pub mod steps;
+mod snapshot;
 pub mod stream;
+mod subscription;
 mod survey;
 mod told;
+mod views;
 mod wants;
 mod watched;
 mod watcher;
-pub mod whole;
-mod windows;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,22 +38,28 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{
-    Answer, Board, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
+    Answer, Change, Fingerprint, GroupView, History, Lock, LockId, LockKey, MonitorSample,
     NodeAnswer, Timestamp,
 };
 use crate::server::clock::{Clock, Steady};
 use crate::server::config::Naming;
 use crate::server::nodes::{Group, Look, coverage_before_the_first_pass};
 use contention::Contention;
+use event::EventId;
+use full::LatestFull;
 use history::Histories;
 use merge::Entry;
 use observer::Observer;
+use queries::Queries;
 use renewed_here::RenewedHere;
 use report::Report;
 use seats::Seats;
 use semaphores::Semaphores;
+pub use snapshot::IndexSnapshot;
 use stream::Stream;
+pub use subscription::{Subject, Subscription};
 pub use survey::Survey;
+use views::ViewCache;
 use wants::Wants;
 pub use watched::Watched;
 
@@ -65,6 +70,9 @@ const ACTED_AT_ONCE: usize = 512;
 #[derive(Clone)]
 pub struct Index {
     stream: Arc<Stream>,
+    queries: Queries,
+    views: ViewCache,
+    full: LatestFull,
     reports: mpsc::Sender<Report>,
     seats: Seats,
     wants: Arc<Wants>,
@@ -136,11 +144,15 @@ impl Index {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let board = Board {
-            groups: groups.iter().map(|group| view_of(group)).collect(),
-            locks: Default::default(),
+        // The epoch of the changes is another one with every start.
+        let first = EventId {
+            epoch: clock.now().millis(),
+            seq: 0,
         };
-        let stream = Arc::new(Stream::new(board, clock.now()));
+        let groups_at_first = groups.iter().map(|group| view_of(group)).collect();
+        let first = IndexSnapshot::new(groups_at_first, first);
+        let stream = Arc::new(Stream::new(first));
+        let views = ViewCache::default();
         // A full queue slows the watchers down, and nobody else.
         let (reports, inbox) = mpsc::channel(64);
         let wants = Arc::new(Wants::default());
@@ -155,6 +167,7 @@ impl Index {
         let renewed_here = Arc::new(RenewedHere::default());
         let observer = Observer::new(
             Arc::clone(&stream),
+            views.clone(),
             Arc::clone(&contention),
             gone,
             seats.clone(),
@@ -164,6 +177,9 @@ impl Index {
         tasks.spawn(observer.run(inbox, stop.clone()));
         Self {
             stream,
+            queries: Queries::default(),
+            views,
+            full: LatestFull::default(),
             reports,
             seats,
             wants,
@@ -197,7 +213,12 @@ impl Index {
         }
     }
 
-    /// The board and its changes.
+    /// What is observed, as it is now.
+    pub fn snapshot(&self) -> Arc<IndexSnapshot> {
+        self.stream.snapshot()
+    }
+
+    /// What is observed, and its changes.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }

@@ -16,7 +16,9 @@ use super::registries::{Found, Registries};
 use super::renewed_here::RenewedHere;
 use super::report::Report;
 use super::seats::Seats;
+use super::snapshot::IndexSnapshot;
 use super::stream::Stream;
+use super::views::ViewCache;
 use super::{Looked, renewing};
 use crate::domain::{Change, Evidence, Flag, Format, GroupView, Lock, LockId, LockKey};
 use crate::server::clock::{Moment, Steady};
@@ -24,6 +26,9 @@ use crate::server::clock::{Moment, Steady};
 /// Keeps what the board does not carry, and writes it.
 pub(super) struct Observer {
     stream: Arc<Stream>,
+    views: ViewCache,
+    /// What is observed, ahead of what is published by what this report changed.
+    index: IndexSnapshot,
     contention: Arc<Contention>,
     gone: broadcast::Sender<LockId>,
     seats: Seats,
@@ -38,6 +43,7 @@ pub(super) struct Observer {
 impl Observer {
     pub(super) fn new(
         stream: Arc<Stream>,
+        views: ViewCache,
         contention: Arc<Contention>,
         gone: broadcast::Sender<LockId>,
         seats: Seats,
@@ -45,7 +51,9 @@ impl Observer {
         renewed_here: Arc<RenewedHere>,
     ) -> Self {
         Self {
+            index: IndexSnapshot::clone(&stream.snapshot()),
             stream,
+            views,
             contention,
             gone,
             seats,
@@ -86,11 +94,9 @@ impl Observer {
                         changes.extend(self.belongs_together(&group, &mut entry));
                         changes.extend(self.see(&group, asked, entry));
                     }
-                    self.stream.publish(changes);
+                    self.publish(changes);
                     if let (Some(reply), Some((id, nodes))) = (reply, first) {
-                        let lock = self
-                            .stream
-                            .read(|board| board.locks.get(&id).map(|lock| (**lock).clone()));
+                        let lock = self.index.lock(&id).map(|lock| Lock::clone(lock));
                         // Whoever asked may have gone away in the meantime.
                         let _gone = reply.send(Looked { lock, nodes });
                     }
@@ -98,7 +104,7 @@ impl Observer {
                 Some(Report::Signs { group, at, keys }) => {
                     let changes = keys.into_iter();
                     let changes = changes.filter_map(|key| self.sense(&group, key, at));
-                    self.stream.publish(changes.collect());
+                    self.publish(changes.collect());
                 }
                 // Of a group that is gone meanwhile.
                 Some(Report::Group(group)) if self.seats.of(&group.name).is_none() => {}
@@ -107,25 +113,28 @@ impl Observer {
                     self.hear_of(group);
                 }
                 Some(Report::Groups { views, changed }) => self.replace(views, &changed),
-                Some(Report::Told(change)) => self.stream.publish(vec![*change]),
+                Some(Report::Told(change)) => self.publish(vec![*change]),
                 Some(Report::Forced { id, owner, at }) => self.histories.forced(&id, &owner, at),
                 None => return,
             }
         }
     }
 
+    /// Makes these changes known, and what else was seen.
+    fn publish(&mut self, changes: Vec<Change>) {
+        self.stream.publish(&mut self.index, changes);
+    }
+
     /// What is known about a group now, told to everybody when it is time.
-    fn hear_of(&mut self, group: Box<GroupView>) {
-        let pace = &mut self.pace;
-        let is_due = self.stream.read(|board| {
-            let before = board.group(&group.name);
-            pace.is_due(before, &group, board.groups.len())
-        });
+    fn hear_of(&mut self, group: Arc<GroupView>) {
+        let before = self.index.group(&group.name).map(AsRef::as_ref);
+        let is_due = self.pace.is_due(before, &group, self.index.groups().len());
         let change = Change::Group { group };
         if is_due {
-            self.stream.publish(vec![change]);
+            self.publish(vec![change]);
         } else {
-            self.stream.touch(|board| board.apply(change));
+            self.index.apply(&change);
+            self.publish(Vec::new());
         }
     }
 
@@ -137,16 +146,15 @@ impl Observer {
         self.memories.retain(|id, _| stays(&id.group));
         self.lately.keep(stays);
         self.pace.keep(stays);
-        self.stream.begin_again(|board| {
-            let known = std::mem::take(&mut board.groups);
-            board.locks.retain(|id, _| stays(&id.group));
-            let view = |view: &GroupView| {
-                let known = known.iter().find(|known| known.name == view.name);
-                let known = known.filter(|_| stays(&view.name));
-                known.cloned().unwrap_or_else(|| view.clone())
-            };
-            board.groups = views.iter().map(view).collect();
-        });
+        let view = |view: GroupView| {
+            let known = self.index.group(&view.name);
+            let known = known.filter(|_| stays(&view.name)).cloned();
+            known.unwrap_or_else(|| Arc::new(view))
+        };
+        let groups = views.iter().cloned().map(view).collect();
+        self.index.replace_groups(groups, stays);
+        self.stream.begin_again(&mut self.index);
+        self.views.forget();
     }
 
     /// What new signs of contention change.
@@ -155,7 +163,7 @@ impl Observer {
             group: group.to_owned(),
             key,
         };
-        let lock = self.stream.read(|board| board.locks.get(&id).cloned())?;
+        let lock = self.index.lock(&id)?;
         let (told, unmeasured) = self.contention.evidence(&id, at);
         // Redisson's queue is counted with the rest; another's was seen with the lock.
         let is_counted = matches!(lock.format, Format::Redisson | Format::RedissonFair);
@@ -173,10 +181,10 @@ impl Observer {
             flags: Flag::ALL.into_iter().filter(has).collect(),
             evidence,
             unmeasured,
-            ..Lock::clone(&lock)
+            ..Lock::clone(lock)
         };
         Some(Change::Updated {
-            lock: Box::new(lock),
+            lock: Arc::new(lock),
         })
     }
 
@@ -198,10 +206,10 @@ impl Observer {
             group: group.to_owned(),
             key,
         };
-        let before = self.stream.locks(std::slice::from_ref(&id)).pop()?;
+        let before = self.index.lock(&id)?;
         let is_theirs = before.owners.iter().any(|known| known.fingerprint == owner);
         is_theirs.then(|| Change::Updated {
-            lock: Box::new(before.of_format(Format::SpringIntegration)),
+            lock: Arc::new(before.of_format(Format::SpringIntegration)),
         })
     }
 
@@ -218,7 +226,7 @@ impl Observer {
         entry.evidence = together(entry.evidence, told);
         entry.unmeasured = unmeasured;
         entry.renewed_here = self.renewed_here.of(&id);
-        let before = self.stream.read(|board| board.locks.get(&id).cloned());
+        let before = self.index.lock(&id).cloned();
         let memory = self.memories.get(&id);
         let stepped_ms = memory.map_or(0, |memory| memory.stepped_ms(asked));
         let seen = Seen {
@@ -256,7 +264,8 @@ impl Observer {
                 | Change::Updated { lock },
             )
             | Step::Refresh(memory, lock) => {
-                let due = renewing::due(lock, memory, expected, longest_hold, asked.wall);
+                let whole_lease_ms = memory.lead.whole_lease_ms;
+                let due = renewing::due(lock, whole_lease_ms, expected, longest_hold, asked.wall);
                 let overdue = renewing::overdue_at(lock, expected);
                 let due = due.into_iter().chain(overdue).min();
                 seat.due.set(&id.key, due.map(|at| asked.steady_at(at)));
@@ -281,10 +290,8 @@ impl Observer {
                 Some(change)
             }
             Step::Refresh(memory, lock) => {
-                self.memories.insert(id.clone(), memory);
-                self.stream.touch(|board| {
-                    board.locks.insert(id, Arc::from(lock));
-                });
+                self.memories.insert(id, memory);
+                self.index.insert(lock);
                 None
             }
         };

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::fold::Memory;
 use super::history::Expected;
 use crate::domain::{Answer, Flag, Format, Lock, Renewals, Timestamp, Verdict};
 
@@ -154,13 +153,13 @@ fn first_at_risk_from(
 /// it comes to be at risk or endless.
 pub(super) fn due(
     lock: &Lock,
-    memory: &Memory,
+    whole_lease_ms: u64,
     expected: Option<Expected>,
     longest_hold: Duration,
     now: Timestamp,
 ) -> Option<Timestamp> {
     let is_held = lock.verdict == Verdict::Held && !lock.has(Flag::AtRisk);
-    let first_sign = at_risk_from(lock, memory.lead.whole_lease_ms, expected);
+    let first_sign = at_risk_from(lock, whole_lease_ms, expected);
     let endless = lock.acquired_at.plus(longest_hold).plus_millis(1);
     let is_endless = lock.renewals.count > 0 && !lock.has(Flag::Endless);
     [

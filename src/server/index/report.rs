@@ -1,5 +1,7 @@
 //! What the observer is told: by watchers of what they saw, by others of what only they know.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::Looked;
@@ -31,7 +33,7 @@ pub(super) enum Report {
         keys: Vec<LockKey>,
     },
     /// A group's health and coverage.
-    Group(Box<GroupView>),
+    Group(Arc<GroupView>),
     /// These are the groups from now on, and of those that are named nothing is known yet.
     Groups {
         /// As they stand before anything was observed.

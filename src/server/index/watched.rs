@@ -1,17 +1,63 @@
-//! One viewer of a part of the board: what it was told, and what it is to be told next.
+//! Viewers of a part of the board: what they were told, and what they are to be told next. It is worked out and written once for all
+//! who look at the same part and were told the same before.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::event::EventId;
+use bytes::Bytes;
+
+use super::event::{EventId, write_event};
 use super::fold::same;
-use super::stream::Stream;
-use super::windows::Seen;
+use super::snapshot::IndexSnapshot;
+use super::stream::{Stream, groups};
 use crate::domain::{
     Change, Counts, Ending, Fingerprint, Lock, LockId, Snapshot, Timestamp, View, Window,
     WindowNews,
 };
+
+/// What was seen of a part of the board, shared by all who look at it.
+#[derive(Debug)]
+pub struct ViewSnapshot {
+    /// Another one for each.
+    number: u64,
+    /// Where in the stream of changes that was.
+    pub id: EventId,
+    /// What was there.
+    pub window: Window,
+    /// When somebody may look again.
+    pub until: Instant,
+    /// What viewers are told who saw another one before, by its number. It goes when this is not the newest any more.
+    steps: Mutex<HashMap<Option<u64>, Arc<Step>>>,
+}
+
+impl ViewSnapshot {
+    /// This window was there.
+    pub fn new(id: EventId, window: Window, until: Instant) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            id,
+            window,
+            until,
+            steps: Mutex::default(),
+        }
+    }
+
+    /// What a viewer of this part is told next.
+    pub fn step(&self, viewer: &Watched, stream: &Stream, now: Timestamp) -> Arc<Step> {
+        if !viewer.is_one_of_many() {
+            return Arc::new(viewer.next(self, stream, now));
+        }
+        // One at a time: those who come to the same step at the same moment share it.
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = steps
+            .entry(viewer.seen)
+            .or_insert_with(|| Arc::new(viewer.next(self, stream, now)));
+        Arc::clone(step)
+    }
+}
 
 /// A viewer, or several who were told the same. It keeps what its window shows, and nothing else: what happens meanwhile is told as what came of it.
 #[derive(Clone, Debug)]
@@ -19,8 +65,8 @@ pub struct Watched {
     view: View,
     also: Vec<LockId>,
     place: Option<EventId>,
-    /// What was told last.
-    seen: Option<Arc<Seen>>,
+    /// The number of the snapshot that it was told of last.
+    seen: Option<u64>,
     /// Up to where somebody was told before who opens a window anew.
     since: Option<EventId>,
     shown: BTreeMap<LockId, Arc<Lock>>,
@@ -39,14 +85,36 @@ pub enum Told {
     Window(Box<WindowNews>),
 }
 
-/// What a viewer is told next.
-pub struct Telling {
+/// What a viewer is told next, and what it knows then.
+#[derive(Debug)]
+pub struct Step {
     /// In this order.
     pub told: Vec<Told>,
     /// Where in the stream of changes that is.
     pub place: EventId,
     /// Before that, nothing else is worth looking for.
     pub until: Instant,
+    /// The viewer, when it was told.
+    pub after: Arc<Watched>,
+    written: OnceLock<Bytes>,
+}
+
+impl Step {
+    /// All of it as server-sent events: written out by the first who sends it. Nothing where there is nothing to tell.
+    pub fn frame(&self) -> Option<Bytes> {
+        let write = || {
+            let mut frame = Vec::new();
+            for told in &self.told {
+                match told {
+                    Told::Snapshot(all) => write_event(&mut frame, "snapshot", self.place, all),
+                    Told::Change(change) => write_event(&mut frame, "change", self.place, change),
+                    Told::Window(news) => write_event(&mut frame, "window", self.place, news),
+                }
+            }
+            frame.into()
+        };
+        (!self.told.is_empty()).then(|| self.written.get_or_init(write).clone())
+    }
 }
 
 impl Watched {
@@ -84,62 +152,66 @@ impl Watched {
         &self.view
     }
 
-    /// What it was told last.
-    pub(super) fn seen(&self) -> Option<&Arc<Seen>> {
-        self.seen.as_ref()
-    }
-
     /// Whether what it is told next depends on nothing but the part it looks at and what it was told last.
-    pub(super) fn is_one_of_many(&self) -> bool {
+    fn is_one_of_many(&self) -> bool {
         self.also.is_empty() && (self.seen.is_some() || self.since.is_none())
     }
 
     /// All that there is to see, for one who begins.
-    pub fn snapshot(&mut self, stream: &Stream, now: Timestamp) -> (Snapshot, EventId, Instant) {
-        let seen = stream.window(&self.view, now);
+    pub fn snapshot(
+        &mut self,
+        seen: &ViewSnapshot,
+        index: &IndexSnapshot,
+        now: Timestamp,
+    ) -> Snapshot {
         let mut locks = seen.window.locks.clone();
-        let mut apart = stream.locks(&self.also);
+        let mut apart = index.locks_among(&self.also);
         apart.retain(|lock| !locks.iter().any(|shown| shown.id == lock.id));
-        self.place = Some(seen.id);
-        self.seen = Some(Arc::clone(&seen));
         self.news = news(&seen.window, &apart);
         locks.extend(apart);
         self.shown = by_id(&locks);
-        let snapshot = Snapshot {
+        self.place = Some(seen.id);
+        self.seen = Some(seen.number);
+        Snapshot {
             id: seen.id.to_string(),
             observed_at: now,
             // All that may be seen: who looks at the locks of one may choose another.
-            groups: stream.read(|board| {
-                let groups = board.groups.iter();
-                groups
-                    .filter(|group| self.view.filter.sight.shows(&group.name))
-                    .cloned()
-                    .collect()
-            }),
+            groups: groups(index, &self.view.filter.sight),
             locks,
             from: self.news.from,
             apart: self.news.apart.clone(),
             total: self.news.total,
             counts: self.news.counts.clone(),
             bundles: self.news.bundles.clone(),
-        };
-        (snapshot, seen.id, seen.until)
+        }
     }
 
     /// What there is to tell since the last time.
-    pub fn next(&mut self, stream: &Stream, now: Timestamp) -> Telling {
-        let Some(place) = self.place else {
-            return self.begin(stream, now);
+    fn next(&self, seen: &ViewSnapshot, stream: &Stream, now: Timestamp) -> Step {
+        let mut after = self.clone();
+        let told = after.see(seen, stream, now);
+        Step {
+            told,
+            place: seen.id,
+            until: seen.until,
+            after: Arc::new(after),
+            written: OnceLock::new(),
+        }
+    }
+
+    fn see(&mut self, seen: &ViewSnapshot, stream: &Stream, now: Timestamp) -> Vec<Told> {
+        let index = stream.snapshot();
+        // Read after the locks: whatever is missing there has been told of.
+        let missed = self
+            .place
+            .and_then(|place| stream.changes_since(place, &self.view.filter.sight));
+        let Some((_, events)) = missed else {
+            return self.begin(seen, &index, stream, now);
         };
-        let seen = stream.window(&self.view, now);
         let mut here = by_id(&seen.window.locks);
-        let mut apart = stream.locks(&self.also);
+        let mut apart = index.locks_among(&self.also);
         apart.retain(|lock| !here.contains_key(&lock.id));
         here.extend(by_id(&apart));
-        // Read after the window: whatever is missing there has been told of.
-        let Some((_, events)) = stream.changes_since(place, &self.view.filter.sight) else {
-            return self.begin(stream, now);
-        };
         let mut told = Vec::new();
         let mut groups = BTreeMap::new();
         let mut endings = BTreeMap::new();
@@ -170,10 +242,9 @@ impl Watched {
             .filter(|id| !here.contains_key(*id))
             .cloned()
             .collect();
-        let still_there = by_id(&stream.locks(&missing));
         let mut left = Vec::new();
         for id in missing {
-            if still_there.contains_key(&id) {
+            if index.lock(&id).is_some() {
                 left.push(id);
             } else {
                 let (ending, at) = endings.get(&id).copied().unwrap_or((Ending::Unknown, now));
@@ -194,28 +265,30 @@ impl Watched {
         }
         self.shown = here;
         self.place = Some(seen.id);
-        self.seen = Some(Arc::clone(&seen));
-        Telling {
-            told,
-            place: seen.id,
-            until: seen.until,
-        }
+        self.seen = Some(seen.number);
+        told
     }
 
-    fn begin(&mut self, stream: &Stream, now: Timestamp) -> Telling {
+    fn begin(
+        &mut self,
+        seen: &ViewSnapshot,
+        index: &IndexSnapshot,
+        stream: &Stream,
+        now: Timestamp,
+    ) -> Vec<Told> {
         let since = self.place.or(self.since);
-        let (snapshot, place, until) = self.snapshot(stream, now);
+        let snapshot = self.snapshot(seen, index, now);
         let mut told = vec![Told::Snapshot(Box::new(snapshot))];
         let missed = since.and_then(|since| stream.changes_since(since, &self.view.filter.sight));
         let missed = missed.into_iter().flat_map(|(_, events)| events);
         told.extend(missed.filter_map(|event| match &event.change {
             // What comes after the snapshot is told again, as part of what happened since.
-            lost @ Change::Lost { .. } if event.id.was_told_by(place) => {
+            lost @ Change::Lost { .. } if event.id.was_told_by(seen.id) => {
                 Some(Told::Change(Box::new(lost.clone())))
             }
             _ => None,
         }));
-        Telling { told, place, until }
+        told
     }
 }
 
@@ -244,7 +317,7 @@ fn first_of(lock: &Lock) -> Option<&Fingerprint> {
 
 /// What happened to a lock between two looks at it, however much that was.
 fn difference(before: Option<&Arc<Lock>>, now: &Arc<Lock>) -> Option<Change> {
-    let lock = || Box::new(Lock::clone(now));
+    let lock = || Arc::clone(now);
     let Some(before) = before else {
         return Some(Change::Appeared { lock: lock() });
     };

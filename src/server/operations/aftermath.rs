@@ -99,7 +99,7 @@ impl Watched {
 
     fn look(&self, now: Timestamp, before: Option<&Aftermath>) -> Aftermath {
         let Freed { id, owner, at, .. } = &self.freed;
-        let lock = self.index.stream().locks(std::slice::from_ref(id)).pop();
+        let lock = self.index.snapshot().lock(id).cloned();
         let lock = lock.as_deref().map(|lock| (lock, lock.observed_at));
         let came_to = Aftermath::now(owner, *at, self.until, lock, now, before);
         match came_to {

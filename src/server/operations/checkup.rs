@@ -112,20 +112,16 @@ impl Operations {
     }
 
     fn names_passed_over(&self, group: &str) -> u64 {
-        self.index().stream().read(|board| {
-            let view = board.groups.iter().find(|view| view.name == group);
-            view.map_or(0, |view| view.coverage.names_passed_over)
-        })
+        let index = self.index().snapshot();
+        let view = index.group(group);
+        view.map_or(0, |view| view.coverage.names_passed_over)
     }
 
     fn leases(&self, group: &str, now: Timestamp) -> Leases {
         let mut leases = Leases::default();
-        self.index().stream().read(|board| {
-            let locks = board.locks.values().filter(|lock| lock.id.group == group);
-            for lock in locks {
-                leases.add(lock, now);
-            }
-        });
+        for lock in self.index().snapshot().locks_of(group) {
+            leases.add(lock, now);
+        }
         leases
     }
 }

@@ -213,7 +213,7 @@ impl Operations {
 
     /// The lock as it stands on the board.
     fn known(&self, id: &LockId) -> Option<Arc<Lock>> {
-        self.index().stream().locks(std::slice::from_ref(id)).pop()
+        self.index().snapshot().lock(id).cloned()
     }
 
     /// Whether the board knows that this owner let the lock go since somebody saw it, and has it again.
@@ -226,10 +226,8 @@ impl Operations {
         let Some(since) = seen.acquired_at else {
             return false;
         };
-        self.index().stream().read(|board| {
-            let mut lock = board.locks.get(id).into_iter();
-            lock.any(|lock| lock.was_acquired_again(fingerprint, since))
-        })
+        let lock = self.known(id);
+        lock.is_some_and(|lock| lock.was_acquired_again(fingerprint, since))
     }
 }
 

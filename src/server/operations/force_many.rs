@@ -108,10 +108,9 @@ impl Operations {
     /// The holds of a list that they may pick to be released in one go: the first ones, in its order.
     pub async fn pick(&self, actor: &Actor, mut view: View) -> Result<Vec<Picked>, Fault> {
         view.filter.sight = actor.rights().sight();
-        let looking = self.index().query(move |stream, now| {
-            let (_, locks) = stream.all();
-            view.among(locks.iter(), None, now).locks
-        });
+        let looking = self
+            .index()
+            .query(move |index, now| view.among(index.locks(), None, now).locks);
         let locks = looking.await?;
         let groups = self.all_groups();
         let may = |lock: &Lock| {

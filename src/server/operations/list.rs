@@ -65,10 +65,9 @@ impl Operations {
             from: 0,
             limit: query.limit,
         };
-        let looking = self.index().query(move |stream, now| {
-            let (_, locks) = stream.all();
-            (view.among(locks.iter(), after.as_ref(), now), now)
-        });
+        let looking = self
+            .index()
+            .query(move |index, now| (view.among(index.locks(), after.as_ref(), now), now));
         let (page, now) = looking.await?;
         let next_cursor = page
             .locks

@@ -18,6 +18,7 @@ mod mine;
 mod owners;
 mod raw;
 mod sample;
+mod subscribe;
 mod vouch;
 mod waits;
 
@@ -33,7 +34,9 @@ pub use force::ForceRelease;
 pub use force_many::{ForceItem, ForceReleases, ForcedItem};
 pub use history::Inspected;
 pub use list::{ListQuery, Listing};
+pub use subscribe::SubscribeRequest;
 
+pub use crate::server::index::Subscription;
 pub use crate::server::locking::keep::{Kept, Loss};
 
 use crate::domain::{
@@ -163,7 +166,9 @@ impl Operations {
     }
 
     fn every_group(&self) -> Vec<GroupView> {
-        let mut views = self.index.stream().read(|board| board.groups.clone());
+        let index = self.index.snapshot();
+        let views = index.groups().iter();
+        let mut views: Vec<GroupView> = views.map(|view| GroupView::clone(view)).collect();
         let groups = self.all_groups();
         for view in &mut views {
             let group = groups.iter().find(|group| group.config.name == view.name);
@@ -173,11 +178,16 @@ impl Operations {
     }
 
     /// A part of the board and these locks besides, for a page that starts watching.
-    pub async fn board(&self, actor: &Actor, mut view: View, also: Vec<LockId>) -> Snapshot {
+    pub async fn board(
+        &self,
+        actor: &Actor,
+        mut view: View,
+        also: Vec<LockId>,
+    ) -> Result<Snapshot, Fault> {
         view.filter.sight = actor.rights().sight();
-        self.index.prepare_window(&view).await;
-        let mut watched = Watched::new(view, also);
-        watched.snapshot(self.index.stream(), self.index.now()).0
+        let seen = self.index.view(&view).await?;
+        let (index, now) = (self.index.snapshot(), self.index.now());
+        Ok(Watched::new(view, also).snapshot(&seen, &index, now))
     }
 
     /// Whether there is anything to show: a first look at every group has ended, or its nodes cannot be asked. Pages show
@@ -186,8 +196,8 @@ impl Operations {
         let asked = |view: &GroupView| {
             view.looked_at.is_some() || view.nodes.iter().all(|node| node.since.is_some())
         };
-        let stream = self.index.stream();
-        stream.read(|board| board.groups.iter().all(asked))
+        let index = self.index.snapshot();
+        index.groups().iter().all(|view| asked(view))
     }
 
     /// One lock, asked for on the nodes right now.

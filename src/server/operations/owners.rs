@@ -18,13 +18,12 @@ impl Operations {
             self.group_to_see(actor, group)?;
         }
         let (sight, group) = (actor.rights().sight(), group.map(str::to_owned));
-        let adding_up = self.index().query(move |stream, now| {
-            let (_, mut locks) = stream.all();
-            locks.retain(|lock| {
+        let adding_up = self.index().query(move |index, now| {
+            let locks = index.locks().map(Arc::as_ref).filter(|lock| {
                 let theirs = &lock.id.group;
                 group.as_ref().is_none_or(|group| group == theirs) && sight.shows(theirs)
             });
-            Owners::of(locks.iter().map(Arc::as_ref), &asked, now)
+            Owners::of(locks, &asked, now)
         });
         adding_up.await
     }

@@ -101,15 +101,12 @@ impl Operations {
 
     /// The locks on the board that may have a queue, and whether there are more.
     fn fair_locks(&self, group: &str) -> (Vec<LockKey>, bool) {
-        let is_fair = |lock: &&Lock| {
-            lock.id.group == group && matches!(lock.format, Format::Redisson | Format::RedissonFair)
+        let is_fair = |lock: &&std::sync::Arc<Lock>| {
+            matches!(lock.format, Format::Redisson | Format::RedissonFair)
         };
-        let mut keys: Vec<LockKey> = self.index().stream().read(|board| {
-            let fair = board.locks.values().map(AsRef::as_ref).filter(is_fair);
-            fair.take(MOST_QUEUES + 1)
-                .map(|lock| lock.id.key.clone())
-                .collect()
-        });
+        let index = self.index().snapshot();
+        let fair = index.locks_of(group).filter(is_fair).take(MOST_QUEUES + 1);
+        let mut keys: Vec<LockKey> = fair.map(|lock| lock.id.key.clone()).collect();
         let is_cut = keys.len() > MOST_QUEUES;
         keys.truncate(MOST_QUEUES);
         (keys, is_cut)
@@ -124,19 +121,17 @@ impl Operations {
             .collect();
         let mut held: HashMap<Fingerprint, Vec<LockId>> = HashMap::new();
         let mut locks = Vec::with_capacity(lines.len());
-        self.index().stream().read(|board| {
-            for lock in board.locks.values().filter(|lock| lock.id.group == group) {
-                for owner in &lock.owners {
-                    if waiters.contains(&owner.fingerprint) {
-                        let held = held.entry(owner.fingerprint.clone()).or_default();
-                        held.push(lock.id.clone());
-                    }
-                }
-                if let Some(line) = lines.remove(&lock.id.key) {
-                    locks.push(line.for_lock(lock.id.clone(), Some(lock)));
+        for lock in self.index().snapshot().locks_of(group) {
+            for owner in &lock.owners {
+                if waiters.contains(&owner.fingerprint) {
+                    let held = held.entry(owner.fingerprint.clone()).or_default();
+                    held.push(lock.id.clone());
                 }
             }
-        });
+            if let Some(line) = lines.remove(&lock.id.key) {
+                locks.push(line.for_lock(lock.id.clone(), Some(lock)));
+            }
+        }
         // Nobody is seen with them: free just now, or not looked at.
         for (key, line) in lines {
             let id = LockId {

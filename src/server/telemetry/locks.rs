@@ -143,12 +143,7 @@ fn counted(now: &Now<'_>) -> BTreeMap<String, InGroup> {
         .iter()
         .map(|group| (group.name.clone(), InGroup::default()))
         .collect();
-    // Arcs out of the board first: whoever writes to it waits for a copy, and not for the counting.
-    let locks: Vec<_> = now
-        .index
-        .stream()
-        .read(|board| board.locks.values().cloned().collect());
-    for lock in &locks {
+    for lock in now.index.snapshot().locks() {
         if let Some(group) = groups.get_mut(&lock.id.group) {
             group.see(lock);
         }

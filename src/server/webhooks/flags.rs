@@ -12,7 +12,6 @@ use super::{Event, Webhook};
 use crate::domain::{Change, Sight};
 use crate::server::index::Index;
 use crate::server::index::event::EventId;
-use crate::server::index::stream::Next;
 
 /// Watches for ever.
 pub(super) async fn watch(webhook: Arc<Webhook>, index: Index) {
@@ -55,26 +54,30 @@ struct Watcher<'a> {
 impl Watcher<'_> {
     /// Hears what is new.
     fn listen(&mut self) {
-        let stream = self.index.stream();
-        let (place, next) = stream.next(self.place, &self.sight, self.index.now());
-        self.place = Some(place);
-        let now = Instant::now();
-        match next {
-            Next::Changes(events) => {
-                for event in events {
-                    self.hear(&event.change, now);
-                }
+        let (stream, now) = (self.index.stream(), Instant::now());
+        let missed = self
+            .place
+            .and_then(|place| stream.changes_since(place, &self.sight));
+        if let Some((place, events)) = missed {
+            self.place = Some(place);
+            for event in events {
+                self.hear(&event.change, now);
             }
-            Next::Snapshot(snapshot) => {
-                let there: HashSet<_> = snapshot.locks.iter().map(|lock| &lock.id).collect();
-                let fell = self.standing.only(&there);
-                self.tell_fell(fell);
-                for lock in &snapshot.locks {
-                    let fell = self.standing.see(lock, now);
-                    self.tell_fell(fell);
-                }
-            }
+            return;
         }
+        let index = stream.snapshot();
+        self.place = Some(index.id());
+        let locks = || {
+            index
+                .locks()
+                .filter(|lock| self.sight.shows(&lock.id.group))
+        };
+        let there: HashSet<_> = locks().map(|lock| &lock.id).collect();
+        let mut fell = self.standing.only(&there);
+        for lock in locks() {
+            fell.extend(self.standing.see(lock, now));
+        }
+        self.tell_fell(fell);
     }
 
     fn hear(&mut self, change: &Change, now: Instant) {
@@ -109,9 +112,8 @@ impl Watcher<'_> {
 
     fn tell_ripe(&mut self) {
         for (id, flag) in self.standing.ripe(Instant::now()) {
-            let lock = self.index.stream().locks(std::slice::from_ref(&id));
             // One that went away in this moment is told as gone with the next change.
-            if let [lock] = &lock[..] {
+            if let Some(lock) = self.index.snapshot().lock(&id) {
                 let at = self.index.now();
                 self.webhook.tell(Event::raised(flag, lock, at));
             }

@@ -1,46 +1,29 @@
 //! `GET /api/v1/events`: a snapshot, then every change or those of a window, as server-sent events.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
-use futures::Stream;
 use futures::stream::unfold;
 use serde::Deserialize;
-use tokio::sync::watch;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use utoipa::{IntoParams, ToSchema};
 
 use super::locks::ListParams;
 use super::refusals::Refusals;
-use crate::domain::{LockId, LockKey, Sight, View};
+use crate::domain::{LockId, LockKey, View};
 use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::assets;
-use crate::server::index::Watched;
-use crate::server::index::event::{Event, EventId};
-use crate::server::index::whole::Whole;
 use crate::server::limits::{Client, Permit};
+use crate::server::operations::{SubscribeRequest, Subscription};
 use crate::server::state::AppState;
 
-/// How often a viewer is told the server's time, so that it notices silence, and no proxy takes the stream for a dead one.
-const PING: Duration = Duration::from_secs(2);
-/// So much is handed over at a time: each connection copies what it sends, and the whole of a large board would be there once
-/// for every viewer.
-const PIECE: usize = 64 * 1024;
-/// Viewers are told one after another, each so much later than the one who came before it: thousands who are woken at the same moment
-/// would keep everybody else waiting until the last of them was told.
-const TURN: Duration = Duration::from_micros(50);
-/// No viewer waits longer for its turn.
-const LATEST_TURN: Duration = Duration::from_secs(1);
-/// What happens within this time is told together to those who are told of every change.
-const TOGETHER: Duration = Duration::from_millis(5);
+/// How often it is checked whether a subscriber still may watch.
+const AUTHORIZATION_INTERVAL: Duration = Duration::from_secs(2);
 /// So many locks are followed wherever they stand.
 const MOST_FOLLOWED: usize = 100;
 
@@ -176,173 +159,61 @@ pub async fn events(
     Params(params): Params<EventParams>,
 ) -> Result<Response, ApiError> {
     let permit = state.limits.watch(client)?;
-    let stream = state.operations.index().stream();
-    let mut sight = actor.rights().sight();
-    if let Some(group) = &params.group {
-        state.operations.check_sight(&actor, group)?;
-        sight = Sight::of(group);
-    }
     let last_seen = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
         .or_else(|| params.since.clone());
-    let place = last_seen.as_deref().and_then(EventId::parse);
-    let watches = match params.part()? {
-        Some((mut view, also)) => {
-            view.filter.sight = actor.rights().sight();
-            Watches::Part(Arc::new(Watched::new(view, also).after(place)))
-        }
-        None => Watches::Everything { sight, place },
+    let request = SubscribeRequest {
+        group: params.group.clone(),
+        last_seen,
+        part: params.part()?,
+        rank: permit.rank(),
+        build: assets::build(),
     };
-    let mut ping = interval(PING);
-    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut viewer = Viewer {
-        latest: stream.latest(),
-        watches,
-        waiting: VecDeque::new(),
-        has_news: false,
-        rested: Instant::now(),
-        admitted: Instant::now(),
-        ping,
-        turn: (TURN * permit.rank()).min(LATEST_TURN),
-        _permit: permit,
+    let subscription = state.operations.subscribe(&actor, request).await?;
+    let subscriber = Subscriber {
+        subscription,
+        authorized: Instant::now(),
         actor,
         state,
+        _permit: permit,
     };
-    // Now, and not once a timer says so: a snapshot comes first of all.
-    viewer.listen().await;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store, no-transform"),
         // Tells nginx not to hold events back.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
-    Ok((headers, Body::from_stream(viewer.stream())).into_response())
+    let events = unfold(subscriber, |mut subscriber| async move {
+        let events = subscriber.next().await?;
+        Some((Ok::<_, Infallible>(events), subscriber))
+    });
+    Ok((headers, Body::from_stream(events)).into_response())
 }
 
-/// One viewer at its place in the stream. It holds at most one batch; what comes meanwhile waits in the index's ring, or is
-/// told as what came of it.
-struct Viewer {
-    state: AppState,
+/// Somebody who has subscribed.
+struct Subscriber {
+    subscription: Subscription,
     actor: Actor,
     /// When it was last certain that they may watch.
-    admitted: Instant,
-    watches: Watches,
-    waiting: VecDeque<Waiting>,
-    has_news: bool,
-    /// Before that, nothing is told.
-    rested: Instant,
-    latest: watch::Receiver<u64>,
-    ping: Interval,
-    /// How long it waits while others are told first.
-    turn: Duration,
-    // Given back when the viewer is gone, however that happens.
+    authorized: Instant,
+    state: AppState,
+    // Given back when the subscriber is gone, however that happens.
     _permit: Permit,
 }
 
-/// What a viewer wants to hear of.
-enum Watches {
-    /// Every change, one by one.
-    Everything {
-        sight: Sight,
-        place: Option<EventId>,
-    },
-    /// A window.
-    Part(Arc<Watched>),
-}
-
-/// What is to be sent: shared with all who are sent the same.
-enum Waiting {
-    Change(Arc<Event>),
-    Events(Bytes),
-    Everything(Arc<Whole>),
-}
-
-impl Viewer {
-    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        unfold(self, |mut viewer| async move {
-            viewer.next().await.map(|events| (Ok(events), viewer))
-        })
-    }
-
-    /// The next events or a piece of them; nothing when the server stops, or when whoever watches may do so no longer.
+impl Subscriber {
+    /// The next events; nothing when the server stops, or when whoever watches may do so no longer.
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if self.is_over().await {
+        // Asked however much there is to tell: a ping comes as often, where there is nothing.
+        if self.authorized.elapsed() >= AUTHORIZATION_INTERVAL {
+            self.authorized = Instant::now();
+            if !self.state.access.still_admits(&self.actor).await {
                 return None;
             }
-            if let Some(waiting) = self.waiting.pop_front() {
-                let mut events = match waiting {
-                    Waiting::Change(event) => event.frame(),
-                    Waiting::Events(events) => events,
-                    Waiting::Everything(whole) => whole.frame().await,
-                };
-                if events.len() > PIECE {
-                    let rest = events.split_off(PIECE);
-                    self.waiting.push_front(Waiting::Events(rest));
-                }
-                return Some(events);
-            }
-            tokio::select! {
-                biased;
-                () = self.state.stop.cancelled() => return None,
-                () = sleep_until(self.rested), if self.has_news => self.listen().await,
-                changed = self.latest.changed(), if !self.has_news => {
-                    changed.ok()?;
-                    self.has_news = true;
-                    self.rested = self.rested.max(Instant::now() + self.turn);
-                }
-                _ = self.ping.tick() => {
-                    let now = self.state.operations.index().now();
-                    let build = assets::build();
-                    let ping = format!("event: ping\ndata: {{\"now\":\"{now}\",\"build\":\"{build}\"}}\n\n");
-                    return Some(ping.into());
-                }
-            }
         }
-    }
-
-    /// Whether whoever watches may do so no longer: asked every two seconds, however much there is to tell.
-    async fn is_over(&mut self) -> bool {
-        if self.admitted.elapsed() < PING {
-            return false;
-        }
-        self.admitted = Instant::now();
-        !self.state.access.still_admits(&self.actor).await
-    }
-
-    /// Takes what is new.
-    async fn listen(&mut self) {
-        let index = self.state.operations.index();
-        if let Watches::Part(watched) = &self.watches {
-            index.prepare_window(watched.view()).await;
-        }
-        let latest = *self.latest.borrow_and_update();
-        match &mut self.watches {
-            Watches::Everything { sight, place } => {
-                let missed = place.and_then(|place| index.stream().changes_since(place, sight));
-                let told_to = if let Some((told_to, events)) = missed {
-                    self.waiting.extend(events.into_iter().map(Waiting::Change));
-                    told_to
-                } else {
-                    let whole = index.stream().whole(sight, index.now());
-                    let told_to = whole.place;
-                    self.waiting.push_back(Waiting::Everything(whole));
-                    told_to
-                };
-                *place = Some(told_to);
-                self.has_news = told_to.is_before(latest);
-                self.rested = Instant::now() + TOGETHER;
-            }
-            Watches::Part(watched) => {
-                let (said, after) = index.stream().advance(watched, index.now());
-                *watched = after;
-                self.rested = Instant::from(said.until) + self.turn;
-                // What is told may be what others saw a moment ago.
-                self.has_news = said.place.is_before(latest);
-                self.waiting.extend(said.frame().map(Waiting::Events));
-            }
-        }
+        let stop = &self.state.stop;
+        stop.run_until_cancelled(self.subscription.next()).await?
     }
 }

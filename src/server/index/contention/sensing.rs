@@ -9,10 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::Index;
-use super::super::known;
 use super::super::report::Report;
 use super::{Contention, OfNode};
-use crate::domain::{Format, LockId, LockKey};
+use crate::domain::{Format, LockKey};
 use crate::server::nodes::Group;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::semaphores::awaited;
@@ -122,14 +121,13 @@ impl Sensing {
     fn next_locks(&mut self) -> Vec<(LockKey, Format)> {
         let behind = self.behind.take();
         let is_first = behind.is_none();
+        let index = self.index.snapshot();
         let next = |behind: Option<LockKey>| {
-            let behind = behind.map(|key| LockId {
-                group: self.group.clone(),
-                key,
-            });
-            self.index
-                .stream
-                .read(|board| known::next_with_format(board, &self.group, behind, LOCKS_PER_ROUND))
+            let locks = index.locks_behind(&self.group, behind.as_ref());
+            let locks = locks.take(LOCKS_PER_ROUND);
+            locks
+                .map(|lock| (lock.id.key.clone(), lock.format))
+                .collect::<Vec<_>>()
         };
         let mut locks = next(behind);
         if locks.is_empty() && !is_first {

@@ -2,6 +2,8 @@
 
 mod usual;
 
+use std::sync::Arc;
+
 use super::*;
 use crate::domain::testing::group;
 use crate::domain::{
@@ -104,16 +106,20 @@ impl Story {
     fn see(&mut self, mut lock: Lock) {
         let key = lock.id.key.text().into_owned();
         let before = self.seen.get(&key).cloned();
-        let boxed = |lock: &Lock| Box::new(lock.clone());
+        let shared = |lock: &Lock| Arc::new(lock.clone());
         let change = match &before {
-            None => Change::Appeared { lock: boxed(&lock) },
-            Some(before) if before.owners[0] != lock.owners[0] => {
-                Change::ChangedHands { lock: boxed(&lock) }
-            }
+            None => Change::Appeared {
+                lock: shared(&lock),
+            },
+            Some(before) if before.owners[0] != lock.owners[0] => Change::ChangedHands {
+                lock: shared(&lock),
+            },
             Some(before) => {
                 lock.acquired_at = before.acquired_at;
                 lock.renewals.count = before.renewals.count + 1;
-                Change::Renewed { lock: boxed(&lock) }
+                Change::Renewed {
+                    lock: shared(&lock),
+                }
             }
         };
         self.seen.insert(key, lock);

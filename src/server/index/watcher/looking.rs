@@ -176,9 +176,8 @@ impl Watcher {
             return;
         }
         let group = &self.group.config.name;
-        self.index
-            .stream
-            .read(|board| super::super::known::retain_unknown(board, group, &mut silent));
+        let index = self.index.snapshot();
+        silent.retain(|key| !index.has(group, key));
         self.unanswered.append(&mut silent);
     }
 
@@ -255,11 +254,8 @@ impl Watcher {
                         group: self.group.config.name.clone(),
                         key: entry.key.clone(),
                     };
-                    let before = self
-                        .index
-                        .stream
-                        .read(|board| board.locks.get(&id).map(|lock| lock.verdict));
-                    before != Some(seen.verdict)
+                    let index = self.index.snapshot();
+                    index.lock(&id).map(|lock| lock.verdict) != Some(seen.verdict)
                 }
                 Verdict::Held => seen.is_split,
                 Verdict::Unknown => false,

@@ -209,10 +209,7 @@ impl Watcher {
     /// The known locks of which no node tells, and those that went away lately.
     fn untold(&mut self, fed: &crate::server::nodes::Fed) -> Vec<LockKey> {
         let name = &self.group.config.name;
-        let mut known: BTreeSet<LockKey> = self
-            .index
-            .stream
-            .read(|board| super::known::keys_of(board, name));
+        let mut known = self.index.snapshot().keys_of(name);
         known.retain(|key| fed.since(key).is_none());
         let now = Instant::now();
         self.lately.extend(
@@ -259,7 +256,7 @@ impl Watcher {
         view.looked_at = self.looked_at;
         self.index
             .reports
-            .send(Report::Group(Box::new(view)))
+            .send(Report::Group(Arc::new(view)))
             .await
             .is_ok()
     }

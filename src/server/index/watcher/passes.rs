@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::super::Index;
 use super::{KEYS_AT_ONCE, Watcher};
-use crate::domain::{Coverage, LockKey};
+use crate::domain::{Coverage, LockKey, NodeAnswer};
 use crate::server::nodes::{Group, Scanned};
 
 /// Names that turned out to be no locks are not looked at again for this long.
@@ -42,9 +42,13 @@ impl Watcher {
     pub(in super::super) async fn look_at_unanswered(&mut self) {
         let gone_over: BTreeSet<&str> = self.gone_over().map(|(node, _)| node).collect();
         let name = &self.group.config.name;
-        let keys = self.index.stream.read(|board| {
-            super::super::known::unanswered(board, name, |node| gone_over.contains(node))
-        });
+        let was_missed =
+            |node: &NodeAnswer| !node.answer.is_answer() && gone_over.contains(node.node.as_str());
+        let index = self.index.snapshot();
+        let missed = index
+            .locks_of(name)
+            .filter(|lock| lock.nodes.iter().any(was_missed));
+        let keys: Vec<LockKey> = missed.map(|lock| lock.id.key.clone()).collect();
         for keys in keys.chunks(KEYS_AT_ONCE) {
             self.look(keys).await;
         }
@@ -104,9 +108,8 @@ impl Watcher {
             };
         }
         let group = &self.group.config.name;
-        self.index
-            .stream
-            .read(|board| super::super::known::retain_unknown(board, group, &mut fresh));
+        let index = self.index.snapshot();
+        fresh.retain(|key| !index.has(group, key));
         let keys: Vec<LockKey> = fresh
             .into_iter()
             .filter(|key| !self.passed_over.contains(key))

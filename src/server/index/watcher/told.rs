@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::looking::News;
 use super::{KEYS_AT_ONCE, RECONCILED_IN, Watcher};
-use crate::domain::{LockId, LockKey};
+use crate::domain::LockKey;
 use crate::server::nodes::learn;
 
 /// Names that are no locks and were written all the same: so many are looked at every second.
@@ -66,8 +66,7 @@ impl Watcher {
     /// Anything may have happened: every known lock is looked at. Unknown ones are found by the scan.
     pub(super) fn resync_everything(&mut self) {
         let name = &self.group.config.name;
-        let read = |board: &_| super::super::known::keys_of(board, name);
-        self.resync = self.index.stream.read(read).into_iter().collect();
+        self.resync = self.index.snapshot().keys_of(name).into_iter().collect();
         self.rejected.clear();
         self.passed_over.clear();
     }
@@ -85,16 +84,10 @@ impl Watcher {
 
     /// The next locks in the slow round over everything.
     pub(super) fn next_to_reconcile(&mut self) -> Vec<LockKey> {
-        let group = self.group.config.name.clone();
-        let behind = self.reconciled.take();
-        let keys = self.index.stream.read(|board| {
-            let many = board.locks.len().div_ceil(RECONCILED_IN);
-            let id = behind.map(|key| LockId {
-                group: group.clone(),
-                key,
-            });
-            super::super::known::next_of(board, &group, id, many)
-        });
+        let (index, behind) = (self.index.snapshot(), self.reconciled.take());
+        let locks = index.locks_behind(&self.group.config.name, behind.as_ref());
+        let many = index.lock_count().div_ceil(RECONCILED_IN);
+        let keys: Vec<LockKey> = locks.take(many).map(|lock| lock.id.key.clone()).collect();
         self.reconciled = keys.last().cloned();
         keys
     }
@@ -117,10 +110,7 @@ impl Watcher {
     /// Tells nodes that cannot tell of all names how those of known locks begin.
     pub(super) fn teach(&mut self) {
         let name = &self.group.config.name;
-        let keys = self
-            .index
-            .stream
-            .read(|board| super::super::known::keys_of(board, name));
+        let keys = self.index.snapshot().keys_of(name);
         let inbox = self.group.inbox();
         let names = keys.iter().map(LockKey::as_bytes);
         inbox.teach(learn(&inbox.taught(), names));

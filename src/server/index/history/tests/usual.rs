@@ -128,7 +128,7 @@ fn memory_is_what_the_comment_says() {
         ..template.clone()
     };
     let see = |story: &Story, n: usize| {
-        let lock = Box::new(lock(n));
+        let lock = std::sync::Arc::new(lock(n));
         story.publish(&Change::Appeared { lock }, None);
     };
     let go = |story: &Story, n: usize| {
