@@ -183,9 +183,9 @@ pub enum Fault {
         /// Why not.
         detail: String,
     },
-    /// What several consoles share cannot be reached, and it cannot be done without.
+    /// The storage of the console cannot be used, and it cannot be done without.
     #[error("{detail}")]
-    StateUnavailable {
+    StorageUnavailable {
         /// Why not.
         detail: String,
     },
@@ -240,7 +240,7 @@ impl Fault {
             Self::HoldChanged { .. } => "hold-changed",
             Self::WrongType { .. } => "wrong-type",
             Self::AuditUnavailable { .. } => "audit-unavailable",
-            Self::StateUnavailable { .. } => "state-unavailable",
+            Self::StorageUnavailable { .. } => "storage-unavailable",
             Self::Stopping => "stopping",
             Self::TooMany { .. } => "too-many-requests",
             Self::Unanswered { .. } => "unanswered",
@@ -292,8 +292,8 @@ impl Fault {
             Self::AuditUnavailable { .. } => {
                 "Make the file of `[audit]` writable, or make room for it; where it is a stream, bring the Redis of `[state]` back. Nothing was changed."
             }
-            Self::StateUnavailable { .. } => {
-                "Bring the Redis of `[state]` back, then try again; nothing was changed."
+            Self::StorageUnavailable { .. } => {
+                "Bring the database of `[storage]` back, then try again; nothing was changed."
             }
             Self::Stopping => "Try again once it has started; nothing was acquired.",
             Self::TooMany { .. } => "Try again after `retry_after_ms`; nothing was changed.",

@@ -356,7 +356,7 @@ impl TryFrom<FaultShape> for Fault {
                 retry_after_ms: shape.retry_after_ms.unwrap_or(1_000),
             },
             "audit-unavailable" => Self::AuditUnavailable { detail },
-            "state-unavailable" => Self::StateUnavailable { detail },
+            "storage-unavailable" => Self::StorageUnavailable { detail },
             "stopping" => Self::Stopping,
             "wrong-type" => Self::WrongType {
                 detail,

@@ -23,6 +23,7 @@ pub mod nodes;
 pub mod operations;
 mod reload;
 pub mod restarts;
+pub mod seal;
 mod serve;
 pub mod shared;
 pub mod state;

@@ -27,6 +27,7 @@ use super::reload::{How, Running};
 use super::restarts::{self, RestartFile};
 use super::shared::Shared;
 use super::state::{AppState, Handles};
+use super::storage::{Storage, delete_expired};
 use super::tls::ServerTls;
 use super::webhooks::Webhooks;
 use super::{leptos_options, router};
@@ -84,10 +85,11 @@ impl Console {
             Some(place) => tracing::info!(file = place, "acts are written to the audit"),
             None => tracing::warn!("the audit is off: nobody will know who did what"),
         }
+        let storage = Storage::new(&config.storage, true);
         let access = Access::new(
             &config.access,
             config.listen.ip(),
-            shared.as_ref(),
+            &storage,
             clock.clone(),
             audit.clone(),
         );
@@ -117,7 +119,11 @@ impl Console {
             leptos: leptos_options(),
             operations: Arc::new(operations),
             access,
-            repeats: Repeats::new(config.limits.remembered_answers, shared.clone()),
+            repeats: Repeats::new(
+                config.limits.remembered_answers,
+                storage.clone(),
+                clock.clone(),
+            ),
             limits: Arc::new(Limits::new(config.limits, shared)),
             stop: stop.clone(),
         });
@@ -131,6 +137,7 @@ impl Console {
             leaving,
         };
         console.start_tasks(restarts);
+        console.until_stop(delete_expired(storage, clock));
         if let Some(later) = config.later {
             console.until_stop(running.follow(console.state.clone(), later));
         }

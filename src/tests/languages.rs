@@ -188,7 +188,7 @@ const WORDED: [&str; 39] = [
     "server/access/actor.rs",
     "server/access/mod.rs",
     "server/access/password.rs",
-    "server/access/throttle.rs",
+    "server/access/throttle/failures.rs",
     "server/audit/log.rs",
     "server/audit/mod.rs",
     "server/audit/search.rs",

@@ -13,6 +13,7 @@ mod clock_steps;
 mod cluster;
 mod cluster_slots;
 mod cluster_waiters;
+mod consoles;
 mod contrast;
 mod databases;
 mod demo;

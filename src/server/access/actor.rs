@@ -228,8 +228,8 @@ impl Actor {
     /// Whether they may do that there, or the refusal.
     pub fn may(&self, verb: Verb, place: Place<'_>) -> Result<(), Fault> {
         if !self.is_confirmed && !matches!(verb, Verb::See | Verb::ReadRaw | Verb::ReadAudit) {
-            return Err(Fault::StateUnavailable {
-                detail: "nobody can tell whether your session still goes on, for what the consoles share cannot be reached: \
+            return Err(Fault::StorageUnavailable {
+                detail: "nobody can tell whether your session still goes on, for the storage of the console cannot be reached: \
                          you can look, and not act"
                     .to_owned(),
             });

@@ -36,7 +36,7 @@ const DONE: &str = "done";
 const REFUSED: &str = "refused";
 /// It was tried too often, and is not looked at for a while.
 const TOO_OFTEN: &str = "too-often";
-/// What has to be asked could not be: the provider, or what several consoles share.
+/// What has to be asked could not be: the provider, or storage.
 const NOT_ASKED: &str = "not-asked";
 /// They changed their mind at the provider.
 const CANCELLED: &str = "cancelled";
@@ -77,7 +77,6 @@ impl Comers {
                 Refusal::NotOffered
                 | Refusal::Refused(_)
                 | Refusal::Expired
-                | Refusal::Elsewhere
                 | Refusal::NotProven(_)
                 | Refusal::NoGrant { .. }
                 | Refusal::NameTaken { .. },
@@ -101,7 +100,7 @@ impl Comers {
 fn of_fault(fault: &Fault) -> &'static str {
     match fault {
         Fault::TooMany { .. } => TOO_OFTEN,
-        Fault::StateUnavailable { .. } | Fault::Internal { .. } => NOT_ASKED,
+        Fault::StorageUnavailable { .. } | Fault::Internal { .. } => NOT_ASKED,
         _ => REFUSED,
     }
 }

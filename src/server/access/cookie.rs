@@ -1,16 +1,17 @@
-//! The cookies that a browser has, for its session, for a sign-in that goes on elsewhere, and for being known here: which they are, and how they are set.
+//! The cookies of a browser: their names, and how they are read and set.
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use axum_extra::extract::cookie::{Cookie, SameSite};
 
 /// Which cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum Which<'a> {
     /// That of a session.
     Session,
-    /// That of a sign-in which goes on at a provider.
-    SignIn,
+    /// That of a sign-in which goes on at a provider, with what tells it from others of the same browser.
+    SignIn(&'a str),
     /// What a browser keeps for long in which somebody signed in: guesses of others do not keep it out.
     Known,
 }
@@ -19,45 +20,53 @@ pub enum Which {
 ///
 /// Over `https` its name binds it to this very host: no neighbour below the same domain can set it. Only that name is read
 /// there, so none can be put in its place.
-pub fn name(which: Which, is_https: bool) -> &'static str {
-    match (which, is_https) {
-        (Which::Session, true) => "__Host-lockkeeper",
-        (Which::Session, false) => "lockkeeper",
-        (Which::SignIn, true) => "__Host-lockkeeper-sign-in",
-        (Which::SignIn, false) => "lockkeeper-sign-in",
-        (Which::Known, true) => "__Host-lockkeeper-known",
-        (Which::Known, false) => "lockkeeper-known",
+fn name(which: Which<'_>, is_https: bool) -> String {
+    let prefix = if is_https { "__Host-" } else { "" };
+    match which {
+        Which::Session => format!("{prefix}lockkeeper"),
+        Which::SignIn(tag) => format!("{prefix}lockkeeper-sign-in-{tag}"),
+        Which::Known => format!("{prefix}lockkeeper-known"),
     }
 }
 
-/// What the browser has; nothing where it has none, or two of them.
-pub fn read(which: Which, headers: &HeaderMap, is_https: bool) -> Option<&str> {
+fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let lines = headers.get_all(header::COOKIE).iter();
-    let pairs = lines
+    lines
         .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    let mut ours = pairs
-        .filter(|(known, _)| *known == name(which, is_https))
-        .map(|(_, value)| value);
+        .flat_map(Cookie::split_parse)
+        .filter_map(|cookie| {
+            let cookie = cookie.ok()?;
+            Some((cookie.name_raw()?, cookie.value_raw()?))
+        })
+}
+
+/// What the browser has; nothing where it has none, or two of them: a neighbour may have set one of the two.
+pub fn read<'a>(which: Which<'_>, headers: &'a HeaderMap, is_https: bool) -> Option<&'a str> {
+    let name = name(which, is_https);
+    let mut ours = all(headers).filter(|(known, _)| *known == name);
     match (ours.next(), ours.next()) {
-        (Some(value), None) => Some(value),
+        (Some((_, value)), None) => Some(value),
         (_, _) => None,
     }
 }
 
+/// What tells the sign-ins from each other that go on in this browser.
+pub fn sign_ins(headers: &HeaderMap, is_https: bool) -> impl Iterator<Item = &str> {
+    let begins = name(Which::SignIn(""), is_https);
+    all(headers).filter_map(move |(known, _)| known.strip_prefix(&begins))
+}
+
 /// Sets it for so long; an empty one takes it away.
-pub fn set(which: Which, secret: &str, lasts: Duration, is_https: bool) -> HeaderValue {
-    let (name, secure) = (
-        name(which, is_https),
-        if is_https { "; Secure" } else { "" },
-    );
-    let seconds = lasts.as_secs();
-    // Lax: whoever follows a link to a lock from elsewhere is signed in, and who comes back from a provider is known. What changes something is a POST, and those of
-    // other sites are refused.
-    let cookie =
-        format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
-    HeaderValue::from_str(&cookie).expect("hex digits and plain words")
+pub fn set(which: Which<'_>, value: &str, lasts: Duration, is_https: bool) -> HeaderValue {
+    // Lax: whoever follows a link to a lock from elsewhere is signed in, and who comes back from a provider is known. What changes
+    // something is a POST, and those of other sites are refused.
+    let cookie = Cookie::build((name(which, is_https), value))
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .secure(is_https)
+        .max_age(time::Duration::try_from(lasts).unwrap_or(time::Duration::MAX));
+    HeaderValue::from_str(&cookie.to_string()).expect("values are hex digits or base64")
 }
 
 #[cfg(test)]
@@ -88,6 +97,8 @@ mod tests {
             assert_eq!(read(Which::Session, &headers, false), plain, "{lines:?}");
             assert_eq!(read(Which::Session, &headers, true), secure, "{lines:?}");
         }
+        let headers = having(&["lockkeeper-sign-in-a=1; lockkeeper=2; lockkeeper-sign-in-b=3"]);
+        assert_eq!(sign_ins(&headers, false).collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]
@@ -95,11 +106,11 @@ mod tests {
         let hour = Duration::from_hours(1);
         assert_eq!(
             set(Which::Session, "ab", hour, true),
-            "__Host-lockkeeper=ab; Path=/; HttpOnly; SameSite=Lax; Max-Age=3600; Secure"
+            "__Host-lockkeeper=ab; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=3600"
         );
         assert_eq!(
             set(Which::Session, "", Duration::ZERO, false),
-            "lockkeeper=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
+            "lockkeeper=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0"
         );
     }
 }

@@ -63,8 +63,9 @@ impl Access {
             address,
             known_browser: mark.and_then(|mark| known.people.browser_of(name, mark)),
         };
-        let attempt = self.attempts.begin(trier, self.clock.now()).await?;
-        self.passwords.hold_up(attempt.delay()).await?;
+        let (key, now) = (known.people.attempts_key(), self.clock.now());
+        let attempt = self.throttle.begin(trier, key, now).await?;
+        self.passwords.hold_up(attempt.delay).await?;
         let hash = known.people.password_of(name);
         let stand_in = known.people.stand_in_for(name);
         if !self.passwords.check(hash, stand_in, password).await? {
@@ -79,7 +80,7 @@ impl Access {
                 .refused(&asked(ActKind::SignIn, who, address), &fault);
             return Err(fault);
         }
-        attempt.succeeded().await?;
+        attempt.succeeded(self.clock.now()).await?;
         self.end_session_of(headers).await;
         let stamp = known.people.stamp_of(name).ok_or_else(|| Fault::Internal {
             detail: "somebody without a password signed in with one".to_owned(),
@@ -135,7 +136,7 @@ impl Access {
             return None;
         };
         let session = session?;
-        self.sessions.end(&session.user, &session.key).await;
+        self.sessions.end(&session.key).await;
         Some(session)
     }
 }

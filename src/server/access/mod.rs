@@ -1,7 +1,6 @@
 //! Access: the one place where a request becomes a person or a program with rights.
 
 mod actor;
-mod attempts;
 mod comers;
 mod cookie;
 mod entering;
@@ -31,20 +30,20 @@ pub use entering::SignedIn;
 pub use forwarded::Origin;
 pub use request_id::RequestId;
 
-use self::attempts::Attempts;
 use self::comers::{Comers, Way};
 use self::cookie::Which;
 use self::forwarded::Proxies;
-use self::oidc::{Oidc, Pendings};
+use self::oidc::Oidc;
 use self::password::Passwords;
 use self::people::People;
 pub use self::secret::SecretDigest;
 use self::sessions::{SessionKey, Sessions};
+use self::throttle::Throttle;
 use self::tokens::Tokens;
 use super::audit::Audit;
 use super::clock::Clock;
 use super::config::AccessConfig;
-use super::shared::Shared;
+use super::storage::Storage;
 use super::telemetry::Page;
 use crate::domain::role::Role;
 use crate::domain::{Came, Fault, Me};
@@ -64,8 +63,7 @@ pub struct Access {
     /// Why what the configuration says now does not hold.
     trouble: RwLock<Option<String>>,
     sessions: Sessions,
-    pendings: Pendings,
-    attempts: Attempts,
+    throttle: Throttle,
     passwords: Passwords,
     comers: Comers,
 }
@@ -111,11 +109,11 @@ impl Known {
 }
 
 impl Access {
-    /// As the configuration says, at the address where the console listens; with `shared`, together with all consoles that share it.
+    /// As the configuration says, at the address where the console listens, together with all consoles that share its storage.
     pub fn new(
         config: &AccessConfig,
         listen: IpAddr,
-        shared: Option<&Shared>,
+        storage: &Storage,
         clock: Clock,
         audit: Audit,
     ) -> Self {
@@ -129,9 +127,8 @@ impl Access {
             listen,
             trouble: RwLock::default(),
             passwords: Passwords::default(),
-            sessions: Sessions::new(config.sessions, shared),
-            pendings: Pendings::new(shared),
-            attempts: Attempts::new(shared),
+            sessions: Sessions::new(config.sessions, storage.clone()),
+            throttle: Throttle::new(storage),
             comers: Comers::default(),
         }
     }

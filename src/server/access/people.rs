@@ -85,6 +85,12 @@ impl People {
         }
     }
 
+    /// What names under which attempts are counted are made with: nobody outside knows it, and every console with this configuration
+    /// has the same.
+    pub fn attempts_key(&self) -> &hmac::Key {
+        &self.picks
+    }
+
     /// Whether somebody is called so.
     pub fn has(&self, name: &str) -> bool {
         self.known.contains_key(name)

@@ -112,7 +112,7 @@ impl ApiError {
                 | Fault::NoQuorum { .. }
                 | Fault::PartlyReleased { .. }
                 | Fault::AuditUnavailable { .. }
-                | Fault::StateUnavailable { .. }
+                | Fault::StorageUnavailable { .. }
                 | Fault::Stopping
                 | Fault::Unanswered { .. } => StatusCode::SERVICE_UNAVAILABLE,
                 Fault::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,

@@ -48,8 +48,9 @@ pub async fn send(
         .send_to_provider(next, request.headers(), address);
     match sending.await {
         Ok(sent) => {
-            let cookie = AppendHeaders([(header::SET_COOKIE, sent.cookie)]);
-            (cookie, Redirect::to(&sent.to)).into_response()
+            let cookies = sent.cookies.into_iter();
+            let cookies = AppendHeaders(cookies.map(|cookie| (header::SET_COOKIE, cookie)));
+            (cookies, Redirect::to(&sent.to)).into_response()
         }
         Err(refusal @ Refusal::NotNow(Fault::TooMany { .. })) => refused(next, &refusal),
         Err(refusal) => {

@@ -57,7 +57,7 @@ pub async fn sign_in(
             Ok((AppendHeaders(cookies), Redirect::to(next)).into_response())
         }
         Err(Fault::SignInRequired { .. }) => back(&[("why", "wrong".to_owned())]),
-        Err(Fault::StateUnavailable { .. }) => back(&[("why", "state".to_owned())]),
+        Err(Fault::StorageUnavailable { .. }) => back(&[("why", "storage".to_owned())]),
         Err(Fault::TooMany { retry_after_ms, .. }) => back(&[
             ("why", "later".to_owned()),
             ("seconds", retry_after_ms.div_ceil(1000).to_string()),

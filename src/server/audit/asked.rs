@@ -157,7 +157,7 @@ impl End {
             | Fault::OutsideKeys { .. }
             | Fault::UnknownGroup { .. }
             | Fault::AuditUnavailable { .. }
-            | Fault::StateUnavailable { .. }
+            | Fault::StorageUnavailable { .. }
             | Fault::Stopping
             | Fault::TooMany { .. } => (ActEnd::Refused, [].as_slice(), [].as_slice()),
             Fault::Held { nodes, .. }

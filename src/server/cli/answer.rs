@@ -174,7 +174,7 @@ fn status_of(fault: &Fault) -> u8 {
         | Fault::NoQuorum { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
-        | Fault::StateUnavailable { .. }
+        | Fault::StorageUnavailable { .. }
         | Fault::Stopping
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => status::FAILED,
@@ -212,7 +212,7 @@ fn advice(fault: &Fault) -> &'static str {
         | Fault::NotReleasable { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
-        | Fault::StateUnavailable { .. }
+        | Fault::StorageUnavailable { .. }
         | Fault::Stopping
         | Fault::Unanswered { .. } => fault.advice(),
     }
@@ -269,7 +269,7 @@ fn lines(fault: &Fault) -> Vec<String> {
         | Fault::OutsideKeys { .. }
         | Fault::UnknownGroup { .. }
         | Fault::AuditUnavailable { .. }
-        | Fault::StateUnavailable { .. }
+        | Fault::StorageUnavailable { .. }
         | Fault::Stopping
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }

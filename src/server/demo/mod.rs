@@ -14,7 +14,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
-use crate::server::config::{AuditConfig, Config, GroupConfig, NodeConfig, RedisUrl};
+use crate::server::config::{
+    AuditConfig, Config, GroupConfig, NodeConfig, RedisUrl, StorageConfig,
+};
 use servers::{Program, Server};
 
 /// What the demo is told.
@@ -122,6 +124,7 @@ pub async fn start(options: DemoOptions, stop: CancellationToken) -> Result<Demo
     Ok(Demo {
         config: Config {
             audit: AuditConfig::to(folder.path().join("audit.jsonl")),
+            storage: StorageConfig::file(folder.path().join("lockkeeper.db")),
             ..config(options.listen, &nodes)
         },
         nodes,

@@ -1,10 +1,8 @@
 //! What several consoles share: one Redis, asked in small atomic steps. Who is not there is asked again soon, and nobody waits
 //! long for it.
 
-pub mod answers;
 pub mod attempts;
 pub mod lines;
-pub mod sessions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -62,7 +60,7 @@ impl Gone {
 impl From<Gone> for Fault {
     /// Where it is and what it said stands in the log: that is not for everybody who calls.
     fn from(_: Gone) -> Self {
-        Self::StateUnavailable {
+        Self::StorageUnavailable {
             detail: "what the consoles share, the Redis of [state], cannot be used; the server's log says why"
                 .to_owned(),
         }

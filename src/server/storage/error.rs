@@ -3,6 +3,8 @@
 use sqlx::error::{DatabaseError, ErrorKind};
 use sqlx::migrate::MigrateError;
 
+use crate::domain::Fault;
+
 /// Why nothing was read or written. The texts have paths and addresses in them: for the log, not for clients.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
@@ -97,7 +99,21 @@ impl From<sqlx::Error> for StorageError {
     }
 }
 
+impl From<StorageError> for Fault {
+    /// Where it is and what it said stands in the log: that is not for everybody who calls.
+    fn from(_: StorageError) -> Self {
+        StorageError::fault()
+    }
+}
+
 impl StorageError {
+    /// What a client is told of any of them.
+    pub fn fault() -> Fault {
+        Fault::StorageUnavailable {
+            detail: "the console's storage cannot be used; the server's log says why".to_owned(),
+        }
+    }
+
     /// With the file that it is about, where that is not said.
     pub(super) fn about(self, path: &std::path::Path) -> Self {
         match self {

@@ -7,11 +7,18 @@ use sqlx::{AnyConnection, SqlSafeStr as _};
 
 macro_rules! steps {
     ($folder:literal) => {
-        [(
-            1,
-            "audit",
-            include_str!(concat!("migrations/", $folder, "/0001_audit.sql")),
-        )]
+        [
+            (
+                1,
+                "audit",
+                include_str!(concat!("migrations/", $folder, "/0001_audit.sql")),
+            ),
+            (
+                2,
+                "access",
+                include_str!(concat!("migrations/", $folder, "/0002_access.sql")),
+            ),
+        ]
     };
 }
 

@@ -10,6 +10,7 @@
 
 mod connections;
 mod error;
+mod expired;
 mod folder;
 mod migrations;
 mod sqlite;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 pub use error::StorageError;
+pub use expired::delete_expired;
 
 use super::config::{StorageConfig, StorageUrl};
 use connections::Connections;
@@ -132,7 +134,14 @@ impl Storage {
                 self.connections.readers().ok_or_else(late)?
             }
         };
-        pool.acquire().await.map_err(|why| StorageError::of(&why))
+        match pool.acquire().await {
+            Ok(db) => Ok(db),
+            Err(why) => {
+                // The writer notices a server that is gone, and who comes next is told at once.
+                let _noticed = self.write(|_| Box::pin(async { Ok(()) })).await;
+                Err(StorageError::of(&why))
+            }
+        }
     }
 
     /// Tells whether the database is whole: what is wrong with an SQLite file, nothing where it is as it should be. PostgreSQL

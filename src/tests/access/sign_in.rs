@@ -111,7 +111,7 @@ async fn over_https_the_cookie_belongs_to_this_host_alone_and_the_browser_stays_
         .await;
     let set = answer.headers["set-cookie"].to_str().unwrap();
     assert!(
-        set.starts_with("__Host-lockkeeper=") && set.ends_with("; Secure"),
+        set.starts_with("__Host-lockkeeper=") && set.contains("; Secure; Path=/;"),
         "{set}"
     );
     assert!(

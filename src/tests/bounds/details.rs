@@ -14,7 +14,7 @@ async fn a_failure_tells_a_caller_no_path_and_no_address_and_the_log_has_both() 
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     let (state, place) = (free_port(), folder.path().to_str().unwrap().to_owned());
     let more = format!(
-        "[audit]\nfile = {file:?}\n[state]\nurl = \"redis://127.0.0.1:{state}\"\ntimeout = \"200ms\"\n"
+        "[audit]\nfile = {file:?}\n[storage]\nurl = \"postgres://lockkeeper@127.0.0.1:{state}/locks\"\n"
     );
     let (console, _folder) = process(&nodes, &more).await;
     let person = console.person.clone();
@@ -32,7 +32,7 @@ async fn a_failure_tells_a_caller_no_path_and_no_address_and_the_log_has_both() 
         ("idempotency-key", "8e03978e-40d5-43e8-bc93-6894a57f9324"),
     ];
     let shared = person.send("POST", &path, &headers, body).await;
-    assert_eq!(shared.code(), "state-unavailable");
+    assert_eq!(shared.code(), "storage-unavailable");
     let page = json!({
         "group": "orders", "key": {"key": "lock:a"}, "format": "plain",
         "ttl_ms": 60_000, "wait_ms": 0, "label": null, "auto_renew": false,
@@ -59,5 +59,5 @@ async fn a_failure_tells_a_caller_no_path_and_no_address_and_the_log_has_both() 
     };
     assert!(has(["night-shift.1", &place]), "{log}");
     assert!(has(["night-shift.3", &place]), "{log}");
-    assert!(has(["the state at", &state]), "{log}");
+    assert!(has(["cannot be claimed", &state]), "{log}");
 }

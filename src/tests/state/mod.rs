@@ -1,12 +1,8 @@
 //! Two consoles in front of the same nodes that share one Redis: whoever is let in by one is let in by the other, and nothing is
 //! done twice.
 
-mod attempts;
 mod audit;
 mod killed;
-mod outages;
-mod repeats;
-mod sessions;
 
 use lockkeeper::domain::Rights;
 use lockkeeper::domain::role::Role;
@@ -16,7 +12,6 @@ use lockkeeper::server::config::{AccessConfig, Config, StateConfig};
 
 use crate::access::{token, user};
 use crate::api::group;
-use crate::support::balancer::Balancer;
 use crate::support::console::{Answer, Person, TestConsole};
 use crate::support::redis_nodes::{PERSISTENT, RedisNode, RedisNodes};
 
@@ -34,12 +29,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Alice and Bob may do everything, and so may a script.
-    pub async fn start() -> Self {
-        Self::start_with(|_| {}).await
-    }
-
-    /// The same, with something changed in the configuration of both.
+    /// Alice and Bob may do everything, and so may a script; with something changed in the configuration of both.
     pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let (nodes, state) = tokio::join!(RedisNodes::start(3), RedisNode::start_with(&PERSISTENT));
         let (secret, script) = token("script", Rights::everywhere(Role::Admin));
@@ -69,16 +59,6 @@ impl Pair {
     pub async fn start_another(&mut self) {
         let console = TestConsole::start_as(self.config.clone(), Clock::real()).await;
         self.consoles.push(console);
-    }
-
-    /// A balancer before them.
-    pub async fn balancer(&self) -> Balancer {
-        let addresses: Vec<_> = self
-            .consoles
-            .iter()
-            .map(|console| console.address)
-            .collect();
-        Balancer::before(&addresses).await
     }
 
     /// Somebody who talks to one of them.

@@ -10,7 +10,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig};
+use lockkeeper::server::config::{Config, GroupConfig, LimitsConfig, StorageConfig};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -53,6 +53,9 @@ impl TestConsole {
         let folder = tempfile::tempdir().unwrap();
         if config.audit.on && config.audit.file.is_none() {
             config.audit.file = Some(folder.path().join("audit.jsonl"));
+        }
+        if config.storage == StorageConfig::default() {
+            config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -157,14 +160,6 @@ impl Person {
             address,
             client: Client::builder(TokioExecutor::new()).build_http(),
         }
-    }
-
-    /// The same, on a connection of its own for each request, as behind a balancer that looks at connections.
-    pub fn always_anew(address: SocketAddr) -> Self {
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(0)
-            .build_http();
-        Self { address, client }
     }
 
     /// Somebody who calls from another of this machine's addresses (127.0.0.2, 127.0.0.3 …).

@@ -1,6 +1,5 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
-pub mod balancer;
 pub mod busy;
 pub mod certificates;
 pub mod clusters;

@@ -45,7 +45,7 @@ pub fn FaultNotice(
         | Fault::OwnerChanged { .. }
         | Fault::WrongType { .. }
         | Fault::AuditUnavailable { .. }
-        | Fault::StateUnavailable { .. }
+        | Fault::StorageUnavailable { .. }
         | Fault::Stopping
         | Fault::TooMany { .. }
         | Fault::Unanswered { .. }

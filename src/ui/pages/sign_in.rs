@@ -135,7 +135,7 @@ fn says(why: Option<&str>, seconds: Option<u32>) -> Option<String> {
     let sentence = match (why?, seconds) {
         ("wrong", _) => frame::wrong(),
         ("later", Some(seconds)) => return Some(frame::too_many(seconds)),
-        ("state", _) => frame::nobody_can_sign_in(),
+        ("storage", _) => frame::nobody_can_sign_in(),
         ("provider", _) => words::away(),
         ("cancelled", _) => words::cancelled(),
         ("expired", _) => words::expired(),

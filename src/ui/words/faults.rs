@@ -84,8 +84,8 @@ fn chinese(fault: &Fault) -> String {
         Fault::AuditUnavailable { detail } => {
             format!("没有审计就不操作，而审计无法写入：{}", told::said(detail))
         }
-        Fault::StateUnavailable { detail } => told::chinese(detail)
-            .unwrap_or_else(|| format!("几个控制台共享的状态无法访问：{}", told::said(detail))),
+        Fault::StorageUnavailable { detail } => told::chinese(detail)
+            .unwrap_or_else(|| format!("控制台的存储无法访问：{}", told::said(detail))),
         Fault::Stopping => "控制台正在停止，对锁的等待已结束".to_owned(),
         Fault::TooMany { .. } => "一次太多了，超出本控制台的上限".to_owned(),
         Fault::Unanswered { detail } => format!("控制台没有应答：{}", told::said(detail)),
@@ -176,9 +176,9 @@ pub fn advice(fault: &Fault) -> &'static str {
             fault.advice(),
             "让 `[audit]` 的文件可写，或腾出空间；如果它是流，让 `[state]` 的 Redis 恢复。什么都没有改变。",
         ),
-        Fault::StateUnavailable { .. } => (
+        Fault::StorageUnavailable { .. } => (
             fault.advice(),
-            "让 `[state]` 的 Redis 恢复，再试；什么都没有改变。",
+            "让 `[storage]` 的数据库恢复后再试；什么都没有改变。",
         ),
         Fault::Stopping => (fault.advice(), "等它重新启动后再试；没有获取任何锁。"),
         Fault::TooMany { .. } => (fault.advice(), "稍后再试；什么都没有改变。"),

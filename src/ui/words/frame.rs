@@ -84,7 +84,7 @@ words! {
     name: "Name", "用户名";
     password: "Password", "密码";
     for_programs: "Programs send an API token instead: ", "程序请改用 API 令牌：";
-    nobody_can_sign_in: "Nobody can sign in now: the Redis that the consoles share does not answer. Try again when it is back.", "现在谁都无法登录：各控制台共享的 Redis 没有回应。等它恢复后再试。";
+    nobody_can_sign_in: "Nobody can sign in now: the database of the console does not answer. Try again when it is back.", "现在无法登录：控制台的数据库没有响应。请在它恢复后重试。";
     wrong: "The name or the password is wrong.", "用户名或密码不正确。";
     too_many(seconds: u32): "Too many attempts failed. The next one is possible in {seconds} s.", "失败次数过多。{seconds} 秒后可以再试。";
     did_not_work: "That did not work. Try again.", "没有成功。请再试一次。";

@@ -1,12 +1,11 @@
 //! The way of somebody who comes through a provider: sent there, and back with a code.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
-use super::pending::{LASTS, Pending};
+use super::pending::Pending;
 use super::{Brought, Oidc, Refusal};
 use crate::domain::{ActKind, Fault, WaysIn};
 use crate::server::access::Access;
@@ -21,8 +20,8 @@ use crate::server::config::oidc::{GrantConfig, OidcConfig};
 pub struct Sent {
     /// Its address, with what is asked for.
     pub to: String,
-    /// What tells their browser again when it comes back.
-    pub cookie: HeaderValue,
+    /// What their browser keeps until it comes back.
+    pub cookies: Vec<HeaderValue>,
 }
 
 /// What the provider has a browser say when it sends it back.
@@ -42,7 +41,7 @@ pub struct Back {
     pub ended: Result<HeaderValue, Refusal>,
     /// Where they wanted to go; empty where that is not known.
     pub next: String,
-    /// What takes away what told their browser again.
+    /// What takes away what their browser kept meanwhile.
     pub forget: HeaderValue,
 }
 
@@ -89,28 +88,22 @@ impl Access {
     ) -> Result<Sent, Refusal> {
         let known = self.known();
         let oidc = known.oidc.as_ref().ok_or(Refusal::NotOffered)?;
-        self.attempts
-            .begin_elsewhere(address, self.clock.now())
-            .await?;
-        let is_https = self.is_https(headers);
-        // The same one for all tabs of a browser, so that none spoils another's sign-in.
-        let before = cookie::read(Which::SignIn, headers, is_https);
-        let browser = before.filter(|before| is_minted(before));
-        let browser = browser.map_or_else(mint, str::to_owned);
+        self.throttle.begin_at_provider(address)?;
         let (state, nonce) = (mint(), mint());
         let begun = oidc.provider.begin(&state, &nonce).await?;
         let pending = Pending {
-            browser: SecretDigest::of(&browser).digits(),
             nonce,
             verifier: begun.verifier,
             next: next.to_owned(),
+            began: self.clock.now(),
         };
-        self.pendings
-            .keep(&state, pending, address, self.clock.now())
-            .await?;
+        let cookies = pending.cookies(&state, headers, self.is_https(headers));
+        let cookies = cookies.ok_or_else(|| Fault::Internal {
+            detail: "a sign-in cannot be sealed".to_owned(),
+        })?;
         Ok(Sent {
             to: begun.url,
-            cookie: cookie::set(Which::SignIn, &browser, LASTS, is_https),
+            cookies,
         })
     }
 
@@ -132,11 +125,10 @@ impl Access {
             }
             Err(refusal) => self.note_refusal(refusal, address),
         }
-        let is_https = self.is_https(headers);
         Back {
             ended,
             next,
-            forget: cookie::set(Which::SignIn, "", Duration::ZERO, is_https),
+            forget: Pending::end(&told.state, self.is_https(headers)),
         }
     }
 
@@ -157,15 +149,15 @@ impl Access {
             address,
             known_browser: None,
         };
-        let attempt = self.attempts.begin(trier, now).await?;
+        let key = known.people.attempts_key();
+        let attempt = self.throttle.begin(trier, key, now).await?;
         let judged = self.judge(oidc, told, headers, next).await;
         if judged
             .as_ref()
             .err()
             .is_none_or(|why| !why.may_be_a_guess())
         {
-            attempt.succeeded().await?;
-            self.attempts.ended_elsewhere(address).await?;
+            attempt.succeeded(now).await?;
         }
         let (person, name, grant) = judged?;
         if known.people.has(&name) {
@@ -194,13 +186,10 @@ impl Access {
         headers: &HeaderMap,
         next: &mut String,
     ) -> Result<(String, String, &'a GrantConfig), Refusal> {
-        let pending = self.pendings.take(&told.state, self.clock.now()).await?;
+        // Only the browser that began it has it: whoever has somebody else open this address would have them signed in as themselves.
+        let is_https = self.is_https(headers);
+        let pending = Pending::read(&told.state, headers, is_https, self.clock.now());
         let pending = pending.ok_or(Refusal::Expired)?;
-        let browser = cookie::read(Which::SignIn, headers, self.is_https(headers));
-        // Whoever has somebody else open this address would have them signed in as themselves.
-        if browser.is_none_or(|browser| SecretDigest::of(browser).digits() != pending.browser) {
-            return Err(Refusal::Elsewhere);
-        }
         next.clone_from(&pending.next);
         told.check(&oidc.config)?;
         let brought = Brought {
@@ -253,9 +242,4 @@ impl Told {
             ))),
         }
     }
-}
-
-/// Whether it can be what was made here.
-fn is_minted(secret: &str) -> bool {
-    secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -5,7 +5,6 @@ pub mod claims;
 mod coming;
 mod pending;
 mod refusal;
-mod sealed;
 
 use std::sync::Arc;
 
@@ -15,7 +14,6 @@ use crate::server::config::oidc::OidcConfig;
 use crate::sso::Provider;
 pub use claims::Claims;
 pub use coming::{Back, Sent, Told};
-pub use pending::Pendings;
 pub use refusal::Refusal;
 
 /// A provider, and what its word is worth here.

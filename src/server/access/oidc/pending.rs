@@ -1,253 +1,138 @@
-//! Sign-ins that began and have not ended: kept for some minutes, by this console alone or by all that share a Redis. Each is taken
-//! out once.
+//! A sign-in that began and has not ended: its browser keeps it in a cookie of its own, so beginning one takes no memory here and
+//! any console can end it. The cookie is sealed with the `state` that the provider is told, which is not kept beside it.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::Script;
+use axum::http::{HeaderMap, HeaderValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::sealed::Seal;
-use crate::domain::{Fault, Timestamp};
+use crate::domain::Timestamp;
+use crate::server::access::cookie::{self, Which};
 use crate::server::access::secret::SecretDigest;
-use crate::server::access::throttle::network;
-use crate::server::shared::{OurScript, Shared};
+use crate::server::seal::Seal;
 
 /// So long somebody may take at the provider.
 pub const LASTS: Duration = Duration::from_mins(10);
-/// So many are kept of one network, and so many in all: nobody is known who begins one. Of the network that has most, the one that
-/// began first makes room.
-const MOST_OF_NETWORK: usize = 20;
-const MOST: usize = 2_000;
+/// So many sign-ins may go on in one browser, in several tabs; the others are forgotten when one more begins. Each is up to 3 kB
+/// in every request.
+const MAX_IN_BROWSER: usize = 5;
 
-static KEEP: OurScript =
-    LazyLock::new(|| Script::new(include_str!("../../shared/scripts/sign_in_keep.lua")));
-
-/// What is kept of a sign-in from its beginning.
+/// What a browser keeps of a sign-in from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// The digest of what the browser has that began it.
-    pub browser: String,
     /// What the provider's word has to repeat.
     pub nonce: String,
     /// What proves to the provider that it is the same sign-in.
     pub verifier: String,
     /// Where somebody wants to go afterwards.
     pub next: String,
+    /// When it began.
+    pub began: Timestamp,
 }
 
-/// Sign-ins that have not ended.
-pub enum Pendings {
-    /// Known to this console alone.
-    Here(Mutex<Kept>),
-    /// Known to all.
-    There(Shared),
-}
-
-impl Pendings {
-    /// None.
-    pub fn new(shared: Option<&Shared>) -> Self {
-        match shared {
-            None => Self::Here(Mutex::default()),
-            Some(shared) => Self::There(shared.clone()),
-        }
-    }
-
-    /// Keeps one under its `state`, which began at this address.
-    pub async fn keep(
+impl Pending {
+    /// The cookies to set where this sign-in begins under this `state`: its own, and the ends of those that are too many. Nothing
+    /// if it cannot be sealed.
+    pub fn cookies(
         &self,
         state: &str,
-        pending: Pending,
-        address: Option<IpAddr>,
-        now: Timestamp,
-    ) -> Result<(), Fault> {
-        let name = SecretDigest::of(state);
-        let network = address.map(network);
-        let shared = match self {
-            Self::Here(kept) => {
-                let began = Began {
-                    pending,
-                    network,
-                    at: now,
-                };
-                keep(&mut locked(kept), name, began);
-                return Ok(());
-            }
-            Self::There(shared) => shared,
-        };
-        let sealed = serde_json::to_vec(&pending).ok();
-        let sealed = sealed.and_then(|text| Seal::of(state).close(&text));
-        let sealed = sealed.ok_or_else(|| Fault::Internal {
-            detail: "a sign-in cannot be sealed".to_owned(),
-        })?;
-        let name = name.digits();
-        let network = network.map_or_else(String::new, |network| format!("{network:x}"));
-        let keys = [
-            shared.key("sign-in", &name),
-            shared.key("sign-ins-of", &network),
-            shared.key("sign-ins", ""),
-        ];
-        let prefix = shared.key("sign-in", "");
-        let (lasts, of_network, in_all) = (
-            LASTS.as_millis().to_string(),
-            MOST_OF_NETWORK.to_string(),
-            MOST.to_string(),
-        );
-        let arguments = [
-            sealed.as_slice(),
-            name.as_bytes(),
-            lasts.as_bytes(),
-            of_network.as_bytes(),
-            in_all.as_bytes(),
-            prefix.as_bytes(),
-        ];
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let () = shared.run(&KEEP, &keys, &arguments).await?;
-        Ok(())
-    }
-
-    /// Takes one out, if there is one that is not too old.
-    pub async fn take(&self, state: &str, now: Timestamp) -> Result<Option<Pending>, Fault> {
-        let name = SecretDigest::of(state);
-        let shared = match self {
-            Self::Here(kept) => {
-                let taken = locked(kept).remove(&name);
-                let fresh = taken.filter(|began| is_fresh(began.at, now));
-                return Ok(fresh.map(|began| began.pending));
-            }
-            Self::There(shared) => shared,
-        };
-        let mut take = redis::cmd("GETDEL");
-        take.arg(shared.key("sign-in", &name.digits()));
-        let sealed: Option<Vec<u8>> = shared.command(&take).await?;
-        let opened = sealed.and_then(|sealed| Seal::of(state).open(&sealed));
-        Ok(opened.and_then(|text| serde_json::from_slice(&text).ok()))
-    }
-}
-
-/// By the digest of their `state`.
-type Kept = HashMap<SecretDigest, Began>;
-
-/// A sign-in that began.
-pub struct Began {
-    pending: Pending,
-    network: Option<u128>,
-    at: Timestamp,
-}
-
-fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    // Only ever changed by whole sign-ins.
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn keep(kept: &mut Kept, name: SecretDigest, began: Began) {
-    if kept.len() >= MOST {
-        kept.retain(|_, other| is_fresh(other.at, began.at));
-    }
-    let of_network = kept.values().filter(|other| other.network == began.network);
-    if of_network.count() >= MOST_OF_NETWORK {
-        forget_oldest(kept, began.network);
-    } else if kept.len() >= MOST {
-        let mut counts: HashMap<Option<u128>, usize> = HashMap::new();
-        for other in kept.values() {
-            *counts.entry(other.network).or_default() += 1;
+        headers: &HeaderMap,
+        is_https: bool,
+    ) -> Option<Vec<HeaderValue>> {
+        let text = serde_json::to_vec(self).ok()?;
+        let sealed = URL_SAFE_NO_PAD.encode(seal(state).close(&text)?);
+        let own = cookie::set(Which::SignIn(&tag(state)), &sealed, LASTS, is_https);
+        let others: Vec<&str> = cookie::sign_ins(headers, is_https).collect();
+        let mut cookies = vec![own];
+        if others.len() >= MAX_IN_BROWSER {
+            let end = |tag| cookie::set(Which::SignIn(tag), "", Duration::ZERO, is_https);
+            cookies.extend(others.into_iter().map(end));
         }
-        if let Some((network, _)) = counts.into_iter().max_by_key(|(_, many)| *many) {
-            forget_oldest(kept, network);
-        }
+        Some(cookies)
     }
-    kept.insert(name, began);
+
+    /// What the browser kept under this `state`, if it did and it is not too old.
+    pub fn read(state: &str, headers: &HeaderMap, is_https: bool, now: Timestamp) -> Option<Self> {
+        let sealed = cookie::read(Which::SignIn(&tag(state)), headers, is_https)?;
+        let text = seal(state).open(&URL_SAFE_NO_PAD.decode(sealed).ok()?)?;
+        let pending: Self = serde_json::from_slice(&text).ok()?;
+        // A clock that went back makes it unknown how old it is.
+        let age = now.since(pending.began).max(pending.began.since(now));
+        (age < LASTS).then_some(pending)
+    }
+
+    /// The cookie that takes it away.
+    pub fn end(state: &str, is_https: bool) -> HeaderValue {
+        cookie::set(Which::SignIn(&tag(state)), "", Duration::ZERO, is_https)
+    }
 }
 
-fn forget_oldest(kept: &mut Kept, network: Option<u128>) {
-    let of_network = kept.iter().filter(|(_, began)| began.network == network);
-    let oldest = of_network.min_by_key(|(_, began)| began.at);
-    if let Some(oldest) = oldest.map(|(name, _)| *name) {
-        kept.remove(&oldest);
-    }
+fn seal(state: &str) -> Seal {
+    Seal::of("pending sign-in", &[state.as_bytes()])
 }
 
-/// A clock that went back makes it unknown how old something is.
-fn is_fresh(began: Timestamp, now: Timestamp) -> bool {
-    now.since(began) < LASTS && began.since(now) < LASTS
+/// What a sign-in is told by from others of its browser.
+fn tag(state: &str) -> String {
+    let mut digits = SecretDigest::of(state).digits();
+    digits.truncate(16);
+    digits
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header;
+
     use super::*;
 
     const BEGIN: Timestamp = Timestamp::from_millis(1_000_000_000);
 
-    fn pending(next: &str) -> Pending {
+    fn pending() -> Pending {
         Pending {
-            browser: "b".to_owned(),
-            nonce: "n".to_owned(),
-            verifier: "v".to_owned(),
-            next: next.to_owned(),
+            nonce: "n".repeat(64),
+            verifier: "v".repeat(64),
+            next: "/".repeat(2048),
+            began: BEGIN,
         }
     }
 
-    #[tokio::test]
-    async fn a_sign_in_is_taken_out_once_and_in_time() {
-        let pendings = Pendings::new(None);
-        for (after, is_there) in [
-            (Duration::ZERO, true),
-            (LASTS - Duration::from_secs(1), true),
-            (LASTS, false),
-        ] {
-            pendings
-                .keep("s", pending("/a"), None, BEGIN)
-                .await
-                .unwrap();
-            let now = BEGIN.plus(after);
-            let taken = pendings.take("s", now).await.unwrap();
-            assert_eq!(taken, is_there.then(|| pending("/a")), "{after:?}");
-            assert_eq!(pendings.take("s", now).await.unwrap(), None);
-        }
-        assert_eq!(pendings.take("another", BEGIN).await.unwrap(), None);
+    /// The headers of a browser that has these cookies.
+    fn having(cookies: &[HeaderValue]) -> HeaderMap {
+        let pairs = cookies.iter().map(|set| {
+            let pair = set.to_str().unwrap().split(';').next().unwrap();
+            (header::COOKIE, HeaderValue::from_str(pair).unwrap())
+        });
+        pairs.collect()
     }
 
-    #[tokio::test]
-    async fn one_network_has_room_for_some_and_pushes_out_its_own_alone() {
-        let pendings = Pendings::new(None);
-        let keep = async |name: String, network: u32, nth: u64| {
-            let address = Some(IpAddr::V4(network.into()));
-            let now = BEGIN.plus(Duration::from_millis(nth));
-            pendings
-                .keep(&name, pending("/"), address, now)
-                .await
-                .unwrap();
-        };
-        keep("other".to_owned(), 0, 0).await;
-        for n in 0..=MOST_OF_NETWORK as u64 {
-            keep(format!("1 {n}"), 1, n).await;
+    #[test]
+    fn it_is_read_under_its_state_in_time_and_says_nothing_to_who_reads_the_cookie() {
+        let cookies = pending().cookies("s", &HeaderMap::new(), true).unwrap();
+        let text = cookies[0].to_str().unwrap();
+        assert!(text.starts_with("__Host-lockkeeper-sign-in-") && text.len() < 4096);
+        assert!(!text.contains("nnnn") && !text.contains("vvvv"), "{text}");
+        let headers = having(&cookies);
+        for (after, is_there) in [(0, true), (599, true), (600, false), (-600, false)] {
+            let now = BEGIN.plus_millis(after * 1000);
+            let read = Pending::read("s", &headers, true, now);
+            assert_eq!(read, is_there.then(pending), "{after}");
         }
-        let now = BEGIN.plus(Duration::from_secs(20));
-        let is_there = async |name: &str| pendings.take(name, now).await.unwrap().is_some();
-        assert!(!is_there("1 0").await);
-        assert!(is_there("1 1").await && is_there("other").await);
+        assert_eq!(Pending::read("another", &headers, true, BEGIN), None);
+        assert_eq!(Pending::read("s", &headers, false, BEGIN), None);
     }
 
-    #[tokio::test]
-    async fn many_beginnings_take_bounded_room_and_whoever_has_most_makes_it() {
-        let pendings = Pendings::new(None);
-        let keep = async |name: String, network: usize| {
-            let address = Some(IpAddr::V4(u32::try_from(network).unwrap().into()));
-            pendings
-                .keep(&name, pending("/"), address, BEGIN)
-                .await
-                .unwrap();
-        };
-        keep("mine".to_owned(), 0).await;
-        for n in 0..2 * MOST {
-            keep(n.to_string(), 1 + n / 10).await;
+    #[test]
+    fn a_browser_keeps_a_few_and_those_of_before_make_room() {
+        let mut kept: Vec<HeaderValue> = Vec::new();
+        for n in 0..MAX_IN_BROWSER {
+            let cookies = pending().cookies(&n.to_string(), &having(&kept), false);
+            let [own] = cookies.unwrap().try_into().unwrap();
+            kept.push(own);
         }
-        let Pendings::Here(kept) = &pendings else {
-            panic!("it is not shared")
-        };
-        assert_eq!(locked(kept).len(), MOST);
-        assert!(pendings.take("mine", BEGIN).await.unwrap().is_some());
+        let cookies = pending().cookies("more", &having(&kept), false).unwrap();
+        assert_eq!(cookies.len(), 1 + MAX_IN_BROWSER);
+        let ends = cookies[1..].iter().map(|end| end.to_str().unwrap());
+        assert!(ends.clone().all(|end| end.contains("Max-Age=0")));
     }
 }

@@ -30,12 +30,11 @@ pub enum Refusal {
          of [sign_in.oidc] have to be those that the provider has"
     )]
     Unknown(String),
-    /// Nobody here waits for this, or not any more.
-    #[error("nobody began this sign-in here, or it was ended already, or it took too long")]
+    /// This browser did not begin it, or it is over.
+    #[error(
+        "nobody began this sign-in in this browser, or it was ended already, or it took too long"
+    )]
     Expired,
-    /// It began in another browser.
-    #[error("this sign-in began in another browser")]
-    Elsewhere,
     /// The provider's time is another.
     #[error("the provider's clock and this one are {} s apart", apart.as_secs())]
     Clock {
@@ -68,14 +67,14 @@ impl Refusal {
         match self {
             Self::Away(_) | Self::NotOffered => "provider",
             Self::Cancelled => "cancelled",
-            Self::Expired | Self::Elsewhere => "expired",
+            Self::Expired => "expired",
             Self::Clock { .. } => "clock",
             Self::Unknown(_) => "console",
             Self::Refused(_) | Self::NotProven(_) => "untrusted",
             Self::NoGrant { .. } => "no-role",
             Self::NameTaken { .. } => "name-taken",
             Self::NotNow(Fault::TooMany { .. }) => "later",
-            Self::NotNow(Fault::StateUnavailable { .. }) => "state",
+            Self::NotNow(Fault::StorageUnavailable { .. }) => "storage",
             Self::NotNow(_) => "failed",
         }
     }
@@ -90,7 +89,7 @@ impl Refusal {
     /// Whether it may be a guess, and so counts against where it came from.
     pub fn may_be_a_guess(&self) -> bool {
         match self {
-            Self::Expired | Self::Elsewhere | Self::NotProven(_) | Self::Refused(_) => true,
+            Self::Expired | Self::NotProven(_) | Self::Refused(_) => true,
             Self::NotOffered
             | Self::Away(_)
             | Self::Unknown(_)

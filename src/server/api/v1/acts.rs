@@ -171,7 +171,7 @@ impl ReleasedBody {
     (status = 410, description = "`hold-ended`: the lock that a request with the same `Idempotency-Key` acquired was released, lost or expired; stop relying on it. Nothing was acquired", body = Problem, content_type = "application/problem+json",
         headers(("Idempotency-Replayed" = String, description = "`true`"))),
     (status = 422, description = "`impossible`, and `field` says which: `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease, `wait_ms`, `label`, `token` or `key` too long, a `format` that is not acquired in, an `Idempotency-Key` that is no key or stands for another request", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. What was taken was given back; where a node could not be reached, this goes on in the background until the lease has ended. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn acquire(
     State(state): State<AppState>,
@@ -209,7 +209,7 @@ pub async fn acquire(
         Err(fault) => return Err(fault.into()),
     };
     let replayed = given.is_repeated.then_some(REPLAYED);
-    Ok((StatusCode::CREATED, replayed, Json(&*given.acquired)).into_response())
+    Ok((StatusCode::CREATED, replayed, Json(&given.acquired)).into_response())
 }
 
 /// Renews a lease with the owner's token: on every node where it is the owner's, and only counted if that is a majority in time.
@@ -223,7 +223,7 @@ pub async fn acquire(
     (status = 404, description = "`not-held`: it expired or was released, stop relying on it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; or `wrong-type`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`, and `field` says which: `token` empty or longer than 512 bytes, `ttl_ms` below 10, too short for the round trips to the nodes (`min_ttl_ms` is the shortest that works) or beyond the longest lease", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes took part in time. Nothing was touched where it is `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn extend(
     State(state): State<AppState>,
@@ -246,7 +246,7 @@ pub async fn extend(
     (status = 404, description = "`not-held`: it expired or was released before; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`not-owner`: somebody else has it, and nothing of theirs was touched; what was left of the own hold is released", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: `token` empty or longer than 512 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`: too few nodes answered; the lock ends with its lease at the latest. `partly-released`: so few nodes were reached that the lock may be held on a quorum still (`released`, `remaining`, `quorum`, `nodes`); the others are told in the background for five minutes, and it ends with its lease at the latest. Nothing was touched where it is `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(state): State<AppState>,
@@ -267,7 +267,7 @@ pub async fn release(
     (status = 404, description = "`not-held`", body = Problem, content_type = "application/problem+json"),
     (status = 409, description = "`owner-changed`: somebody else has it; `hold-changed`: the owner that was seen renewed, entered or acquired it again since. Nothing was touched", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`confirm-required`; `possible-lock`: it could be anything, a pin in the configuration makes it a lock; `not-releasable`: nobody can release a lock of that format for its owner; or a blank reason", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`no-quorum`; or `partly-released`: so few nodes were reached that its owner may hold a quorum still (`released`, `remaining`, `quorum`, `nodes`). It is completed as the nodes come back. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`no-quorum`; or `partly-released`: so few nodes were reached that its owner may hold a quorum still (`released`, `remaining`, `quorum`, `nodes`). It is completed as the nodes come back. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn force_release(
     State(state): State<AppState>,

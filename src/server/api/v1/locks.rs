@@ -195,7 +195,7 @@ pub async fn locks(
     (status = 400, description = "`bad-request`: the path has a broken `%` sequence", body = Problem, content_type = "application/problem+json"),
     (status = 404, description = "`not-observed`: every node that matters was asked and none shows it; or `unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the key is longer than 16384 bytes", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`unreachable`: too few nodes can be asked; or `state-unavailable`, where several consoles share sessions (`[state]`)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`unreachable`: too few nodes can be asked; or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn lock(
     State(state): State<AppState>,

@@ -38,10 +38,10 @@ pub enum Refusals {
     /// the address, get this status without a body.
     #[response(status = 431, content_type = "application/problem+json")]
     HeadersTooLarge(Problem),
-    /// `state-unavailable`: what several consoles share, the Redis of `[state]`, cannot be reached, and without it nobody can tell
-    /// whose session this is, or what is asked for. Nothing was touched. Only where `[state]` is configured.
+    /// `storage-unavailable`: the database of `[storage]` cannot be reached, and without it nobody can tell whose session this is, or
+    /// whether this was done before. Nothing was touched.
     #[response(status = 503, content_type = "application/problem+json")]
-    StateUnavailable(Problem),
+    StorageUnavailable(Problem),
 }
 
 /// What an act may meet besides: its body, and a group that may not be acted on.
@@ -66,8 +66,8 @@ pub enum ActRefusals {
     /// `not-json`: the `Content-Type` is not JSON.
     #[response(status = 415, content_type = "application/problem+json")]
     NotJson(Problem),
-    /// `audit-unavailable`: it cannot be written down, and what is not written down is not done; or `state-unavailable`: what
-    /// several consoles share (`[state]`) cannot be reached. Nothing was touched.
+    /// `audit-unavailable`: it cannot be written down, and what is not written down is not done; or `storage-unavailable`: the
+    /// database of `[storage]` cannot be reached. Nothing was touched.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(Problem),
 }

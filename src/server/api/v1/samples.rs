@@ -39,7 +39,7 @@ fn five() -> u32 {
     (status = 200, description = "What clients asked of the node meanwhile", body = MonitorSample),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the group has no such node, or `seconds` is not from 1 to 10", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "`unreachable`: the node cannot be reached. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "`unreachable`: the node cannot be reached. Nothing was touched where it is `audit-unavailable` (it cannot be written down) or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn monitor_sample(
     State(state): State<AppState>,

@@ -36,7 +36,7 @@ pub struct VouchBody {
     (status = 200, description = "The node as it is since", body = NodeView),
     (status = 404, description = "`unknown-group`", body = Problem, content_type = "application/problem+json"),
     (status = 422, description = "`impossible`: the group has no such node, the node has not been reached yet, `reason` is blank, or `confirm` is not the node's name in production", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "Nothing was done: `audit-unavailable` (it cannot be written down) or `state-unavailable` (what several consoles share cannot be reached)", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "Nothing was done: `audit-unavailable` (it cannot be written down) or `storage-unavailable` (the database of `[storage]` cannot be reached)", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn vouch(
     State(state): State<AppState>,

@@ -3,50 +3,59 @@
 //! What is compared is the request as it was understood, not its bytes: a retry may write its JSON in another order. Keys
 //! are told apart lock by lock. Nothing here prints a token or a key: whoever knows a key and its request gets the token.
 
-mod book;
-mod elsewhere;
+mod claims;
 mod key;
-mod sealed;
+mod running;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-
-use futures::FutureExt as _;
 
 use super::{AcquireRequest, Acquired, Operations};
 use crate::domain::{Fault, LockId, Timestamp};
 use crate::server::access::Actor;
-use crate::server::shared::Shared;
-use book::{Book, Entry, Found};
-use elsewhere::Elsewhere;
+use crate::server::clock::Clock;
+use crate::server::storage::Storage;
+use claims::{Claim, Claims};
 pub use key::IdempotencyKey;
-use key::{Print, print, scope};
-use sealed::Seal;
+use key::{print, scope};
+use running::Attempts;
 
 /// An answer to an acquire, and whether another request did the acquiring.
 pub struct Given {
     /// The answer: the same for every repetition, but for the validity, which is that of now.
-    pub acquired: Arc<Acquired>,
+    pub acquired: Acquired,
     /// It was acquired by an earlier or simultaneous request with the same key.
     pub is_repeated: bool,
     /// It was answered before this request came.
     is_remembered: bool,
 }
 
+/// An acquire that succeeded.
+struct Finished {
+    acquired: Acquired,
+    /// Until when it is given again.
+    ends: Timestamp,
+    /// It was done before, and its answer was found in storage.
+    is_remembered: bool,
+}
+
 /// The acquires that run with a key, and the answers that are given again. Cheap to clone.
 #[derive(Clone)]
 pub struct Repeats {
-    book: Arc<Mutex<Book>>,
-    shared: Option<Shared>,
+    attempts: Attempts,
+    claims: Claims,
 }
 
 impl Repeats {
-    /// Remembers so many answers; with `shared`, also those of all consoles that share it.
-    pub fn new(most: u32, shared: Option<Shared>) -> Self {
+    /// Remembers so many answers, in memory and in storage.
+    pub fn new(max_answers: u32, storage: Storage, clock: Clock) -> Self {
         Self {
-            book: Arc::new(Mutex::new(Book::of(most))),
-            shared,
+            attempts: Attempts::new(max_answers),
+            claims: Claims {
+                storage,
+                clock,
+                max_answers,
+            },
         }
     }
 
@@ -66,7 +75,7 @@ impl Repeats {
     ) -> Result<Given, Fault> {
         let Some(key) = key else {
             return Ok(Given {
-                acquired: Arc::new(operations.acquire(&actor, &id, &request).await?),
+                acquired: operations.acquire(&actor, &id, &request).await?,
                 is_repeated: false,
                 is_remembered: false,
             });
@@ -76,19 +85,15 @@ impl Repeats {
         if operations.may_acquire(&actor, &id).is_err() {
             let acquired = operations.acquire(&actor, &id, &request).await?;
             return Ok(Given {
-                acquired: Arc::new(acquired),
+                acquired,
                 is_repeated: false,
                 is_remembered: false,
             });
         }
         let (asker, lock) = (actor.clone(), id.clone());
         let (scope, print) = (scope(&actor, &id, key), print(&request));
-        let elsewhere = self.shared.clone().map(|shared| {
-            let seal = Seal::of(key, actor.secret(), scope);
-            Elsewhere::new(shared, scope, print, seal)
-        });
-        let was_elsewhere = Arc::new(AtomicBool::new(false));
-        let tells = Arc::clone(&was_elsewhere);
+        let seal = claims::seal(key, actor.secret(), scope);
+        let claim = Claim::new(self.claims.clone(), scope, print);
         let now = operations.index().now();
         let asked = Arc::clone(operations);
         let operations = Arc::clone(operations);
@@ -100,120 +105,25 @@ impl Repeats {
                 Duration::ZERO
             };
             let ends = acquired.expires_at.max(operations.index().now().plus(kept));
-            Ok((acquired, ends))
+            Ok(Finished {
+                acquired,
+                ends,
+                is_remembered: false,
+            })
         };
-        let acquire = async move {
-            let Some(elsewhere) = elsewhere else {
-                return acquire.await;
-            };
-            let (acquired, ends, is_from_there) = elsewhere.once(acquire).await?;
-            tells.store(is_from_there, Ordering::Relaxed);
-            Ok((acquired, ends))
-        };
-        let mut given = self.once(scope, print, now, acquire).await?;
-        let was_elsewhere = was_elsewhere.load(Ordering::Relaxed);
-        given.is_repeated |= was_elsewhere;
+        let acquire = async move { claim.once(seal, acquire).await };
+        let mut given = self.attempts.once(scope, print, now, acquire).await?;
         // Keeping the answer took its time, and a remembered one may be of a lock that is over.
-        let acquired = if given.is_remembered || was_elsewhere {
+        let acquired = if given.is_remembered {
             asked.acquired_before(&lock, &given.acquired).await?
         } else {
             given.acquired.by_now(asked.index().now())
         };
-        given.acquired = Arc::new(acquired);
+        given.acquired = acquired;
         if given.is_repeated {
             asked.note_replay(&asker, &lock, &given.acquired).await?;
         }
         Ok(given)
-    }
-
-    async fn once(
-        &self,
-        scope: Print,
-        request: Print,
-        now: Timestamp,
-        acquire: impl Future<Output = Result<(Acquired, Timestamp), Fault>> + Send + 'static,
-    ) -> Result<Given, Fault> {
-        let found = self.find_or_start(scope, request, now, acquire);
-        let is_remembered = matches!(found, Found::Answer(_));
-        let (acquired, is_repeated) = match found {
-            Found::Answer(acquired) => (acquired, true),
-            Found::Running(attempt) => (attempt.await?, true),
-            Found::Started(attempt) => (attempt.await?, false),
-            Found::Another(_its_attempt) => {
-                return Err(another_request());
-            }
-        };
-        Ok(Given {
-            acquired,
-            is_repeated,
-            is_remembered,
-        })
-    }
-
-    /// Nothing that could end an attempt may be dropped in here: its end wants the same lock.
-    fn find_or_start(
-        &self,
-        scope: Print,
-        request: Print,
-        now: Timestamp,
-        acquire: impl Future<Output = Result<(Acquired, Timestamp), Fault>> + Send + 'static,
-    ) -> Found {
-        let mut book = self.book();
-        book.forget_ended(now);
-        match book.entries.get(&scope) {
-            Some(Entry::Answered {
-                request: first,
-                acquired,
-            }) => {
-                return if *first == request {
-                    Found::Answer(Arc::clone(acquired))
-                } else {
-                    Found::Another(None)
-                };
-            }
-            Some(Entry::Running {
-                request: first,
-                attempt,
-                ..
-            }) => match attempt.upgrade() {
-                Some(attempt) if *first == request => return Found::Running(attempt),
-                Some(attempt) => return Found::Another(Some(attempt)),
-                // All who waited for it have gone this very moment.
-                None => {}
-            },
-            None => {}
-        }
-        let number = book.number();
-        let unfinished = Unfinished {
-            repeats: self.clone(),
-            scope,
-            number,
-        };
-        let attempt = async move {
-            let (acquired, ends) = acquire.await?;
-            let acquired = Arc::new(acquired);
-            unfinished
-                .repeats
-                .book()
-                .remember(scope, request, &acquired, ends);
-            Ok(acquired)
-        };
-        let attempt = attempt.boxed().shared();
-        let weak = attempt.downgrade();
-        book.entries.insert(
-            scope,
-            Entry::Running {
-                request,
-                attempt: weak.expect("nobody has polled it to its end"),
-                number,
-            },
-        );
-        Found::Started(attempt)
-    }
-
-    fn book(&self) -> MutexGuard<'_, Book> {
-        // Every change below is made whole before anything can panic.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,26 +134,6 @@ fn another_request() -> Fault {
         detail: "stands for another request on this lock; take a new one for a new request"
             .to_owned(),
         min_ttl_ms: None,
-    }
-}
-
-/// Lives in an attempt: when that fails, or everybody who waited for it is gone, its key is free again.
-struct Unfinished {
-    repeats: Repeats,
-    scope: Print,
-    number: u64,
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let mut book = self.repeats.book();
-        let is_this = matches!(
-            book.entries.get(&self.scope),
-            Some(Entry::Running { number, .. }) if *number == self.number
-        );
-        if is_this {
-            book.entries.remove(&self.scope);
-        }
     }
 }
 

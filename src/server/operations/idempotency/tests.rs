@@ -1,12 +1,13 @@
-//! Repeated acquires without any lock: who joins whom, what is remembered, and for how long.
+//! Repeated acquires without any lock and storage: who joins whom, what is remembered, and for how long.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use futures::executor::block_on;
 use futures::future::{join3, pending, ready};
+use futures::poll;
 use tokio::sync::oneshot;
 
+use super::key::Print;
 use super::*;
 use crate::domain::{Fingerprint, Format};
 
@@ -14,29 +15,36 @@ const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 const ONE: Print = [1; 32];
 const TWO: Print = [2; 32];
 
-fn acquired(n: u64) -> Acquired {
-    Acquired {
-        token: format!("token {n}"),
-        fingerprint: Fingerprint::parse("0123456789abcdef").unwrap(),
-        fencing_token: Some(n),
-        validity_ms: 1_000,
-        expires_at: NOW.plus_millis(1_000),
-        nodes: Vec::new(),
-        valid_until: None,
+fn finished(n: u64) -> Finished {
+    Finished {
+        acquired: Acquired {
+            token: format!("token {n}"),
+            fingerprint: Fingerprint::parse("0123456789abcdef").unwrap(),
+            fencing_token: Some(n),
+            validity_ms: 1_000,
+            expires_at: NOW.plus_millis(1_000),
+            nodes: Vec::new(),
+            valid_until: None,
+        },
+        ends: NOW.plus_millis(1_000),
+        is_remembered: false,
     }
-}
-
-fn answer(n: u64) -> impl Future<Output = Result<(Acquired, Timestamp), Fault>> {
-    ready(Ok((acquired(n), NOW.plus_millis(1_000))))
 }
 
 fn fault() -> Fault {
     Fault::NotHeld { nodes: Vec::new() }
 }
 
-fn given(given: Result<Given, Fault>) -> (Option<u64>, bool) {
+/// Which answer is given, and whether it was given before.
+async fn ask(attempts: &Attempts, scope: Print, n: u64, at: Timestamp) -> (Option<u64>, bool) {
+    let given = attempts.once(scope, TWO, at, ready(Ok(finished(n)))).await;
     let given = given.unwrap_or_else(|why| panic!("{why}"));
     (given.acquired.fencing_token, given.is_repeated)
+}
+
+async fn is_refused(attempts: &Attempts) -> bool {
+    let other = attempts.once(ONE, ONE, NOW, ready(Ok(finished(2))));
+    matches!(other.await.err(), Some(Fault::Impossible { .. }))
 }
 
 fn request() -> AcquireRequest {
@@ -50,98 +58,87 @@ fn request() -> AcquireRequest {
     }
 }
 
-#[test]
-fn the_first_answer_is_given_until_its_end() {
-    let repeats = Repeats::new(10, None);
-    let ask = |n, at| given(block_on(repeats.once(ONE, TWO, at, answer(n))));
-    assert_eq!(ask(1, NOW), (Some(1), false));
-    assert_eq!(ask(2, NOW.plus_millis(999)), (Some(1), true));
-    assert_eq!(ask(3, NOW.plus_millis(1_000)), (Some(3), false));
+#[tokio::test]
+async fn the_first_answer_is_given_until_its_end() {
+    let attempts = Attempts::new(10);
+    assert_eq!(ask(&attempts, ONE, 1, NOW).await, (Some(1), false));
+    let at = |millis| NOW.plus_millis(millis);
+    assert_eq!(ask(&attempts, ONE, 2, at(999)).await, (Some(1), true));
+    assert_eq!(ask(&attempts, ONE, 3, at(1_000)).await, (Some(3), false));
 }
 
-#[test]
-fn another_request_with_the_same_key_is_refused_before_and_after_the_answer() {
-    let repeats = Repeats::new(10, None);
-    let running = repeats.find_or_start(ONE, ONE, NOW, pending());
-    let refused = block_on(repeats.once(ONE, TWO, NOW, answer(2))).err();
-    assert!(matches!(refused, Some(Fault::Impossible { .. })));
+#[tokio::test]
+async fn another_request_with_the_same_key_is_refused_before_and_after_the_answer() {
+    let attempts = Attempts::new(10);
+    let mut running = Box::pin(attempts.once(ONE, TWO, NOW, pending()));
+    assert!(poll!(&mut running).is_pending());
+    assert!(is_refused(&attempts).await);
     drop(running);
-    block_on(repeats.once(ONE, ONE, NOW, answer(1))).unwrap_or_else(|why| panic!("{why}"));
-    let refused = block_on(repeats.once(ONE, TWO, NOW, answer(2))).err();
-    assert!(matches!(refused, Some(Fault::Impossible { .. })));
+    assert_eq!(ask(&attempts, ONE, 1, NOW).await, (Some(1), false));
+    assert!(is_refused(&attempts).await);
 }
 
-#[test]
-fn simultaneous_requests_share_one_attempt_and_its_failure_is_forgotten() {
-    let repeats = Repeats::new(10, None);
-    let attempts = Arc::new(AtomicU32::new(0));
-    let attempt = |outcome: oneshot::Receiver<Result<(Acquired, Timestamp), Fault>>| {
-        let attempts = Arc::clone(&attempts);
+#[tokio::test]
+async fn simultaneous_requests_share_one_attempt_and_its_failure_is_forgotten() {
+    let attempts = Attempts::new(10);
+    let begun = Arc::new(AtomicU32::new(0));
+    let attempt = |outcome: oneshot::Receiver<Result<Finished, Fault>>| {
+        let begun = Arc::clone(&begun);
         async move {
-            attempts.fetch_add(1, Ordering::SeqCst);
+            begun.fetch_add(1, Ordering::SeqCst);
             outcome.await.unwrap()
         }
     };
     let (tell, told) = oneshot::channel();
     let (_never, unused) = oneshot::channel();
-    let first = repeats.once(ONE, TWO, NOW, attempt(told));
-    let second = repeats.once(ONE, TWO, NOW, attempt(unused));
+    let first = attempts.once(ONE, TWO, NOW, attempt(told));
+    let second = attempts.once(ONE, TWO, NOW, attempt(unused));
     let both_wait = async { assert!(tell.send(Err(fault())).is_ok()) };
-    let (first, second, ()) = block_on(join3(first, second, both_wait));
+    let (first, second, ()) = join3(first, second, both_wait).await;
     assert_eq!((first.err(), second.err()), (Some(fault()), Some(fault())));
-    assert_eq!(attempts.load(Ordering::SeqCst), 1);
-    assert_eq!(
-        given(block_on(repeats.once(ONE, TWO, NOW, answer(7)))),
-        (Some(7), false)
-    );
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+    assert_eq!(ask(&attempts, ONE, 7, NOW).await, (Some(7), false));
 }
 
-#[test]
-fn an_attempt_goes_on_for_whoever_is_left_and_ends_with_the_last() {
-    let repeats = Repeats::new(10, None);
+#[tokio::test]
+async fn an_attempt_goes_on_for_whoever_is_left_and_ends_with_the_last() {
+    let attempts = Attempts::new(10);
     let (tell, told) = oneshot::channel();
-    let attempt = async move { told.await.unwrap() };
-    let first = repeats.find_or_start(ONE, TWO, NOW, attempt);
-    let second = repeats.find_or_start(ONE, TWO, NOW, pending());
-    assert!(matches!(
-        (&first, &second),
-        (Found::Started(_), Found::Running(_))
-    ));
+    let mut first = Box::pin(attempts.once(ONE, TWO, NOW, async move { told.await.unwrap() }));
+    let mut second = Box::pin(attempts.once(ONE, TWO, NOW, pending()));
+    assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
     drop(first);
-    assert!(tell.send(Ok((acquired(5), NOW.plus_millis(1_000)))).is_ok());
-    let Found::Running(second) = second else {
-        unreachable!()
-    };
-    assert_eq!(block_on(second).map(|it| it.fencing_token), Ok(Some(5)));
+    assert!(tell.send(Ok(finished(5))).is_ok());
+    let given = second.await.unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(given.acquired.fencing_token, Some(5));
 
     let (tell, told) = oneshot::channel::<()>();
-    let attempt = async move {
+    let never = async move {
         let _never_told = told.await;
         Err(fault())
     };
-    let only = repeats.find_or_start(TWO, TWO, NOW, attempt);
+    let mut only = Box::pin(attempts.once(TWO, TWO, NOW, never));
+    assert!(poll!(&mut only).is_pending());
     drop(only);
     assert!(tell.is_closed(), "it was cancelled");
-    assert!(!repeats.book().entries.contains_key(&TWO), "and forgotten");
+    assert_eq!(attempts.counts(), (0, 1), "and forgotten");
 }
 
-#[test]
-fn memory_is_bounded_and_the_oldest_answer_goes_first() {
-    let repeats = Repeats::new(3, None);
+#[tokio::test]
+async fn memory_is_bounded_and_the_oldest_answer_goes_first() {
+    let attempts = Attempts::new(3);
     for n in 0..100 {
-        let ends = NOW.plus_millis(i64::from(100 - n) * 1_000);
-        let answer = ready(Ok((acquired(u64::from(n)), ends)));
-        block_on(repeats.once([n; 32], TWO, NOW, answer)).unwrap_or_else(|why| panic!("{why}"));
+        ask(&attempts, [n; 32], u64::from(n), NOW).await;
+        assert!(attempts.counts().1 <= 3);
     }
-    let ask = |n: u8| given(block_on(repeats.once([n; 32], TWO, NOW, answer(1_000))));
-    assert_eq!(ask(97), (Some(97), true));
-    assert_eq!(ask(99), (Some(99), true));
-    assert_eq!(ask(96), (Some(1_000), false));
-    let book = repeats.book();
-    assert_eq!(
-        [book.entries.len(), book.by_age.len(), book.by_end.len()],
-        [3; 3]
-    );
+    for (n, given) in [
+        (97, (Some(97), true)),
+        (99, (Some(99), true)),
+        (96, (Some(1_000), false)),
+    ] {
+        assert_eq!(ask(&attempts, [n; 32], 1_000, NOW).await, given);
+    }
+    assert_eq!(attempts.counts(), (0, 3));
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn is_trouble(fault: &Fault) -> bool {
         | Fault::NoQuorum { .. }
         | Fault::PartlyReleased { .. }
         | Fault::AuditUnavailable { .. }
-        | Fault::StateUnavailable { .. }
+        | Fault::StorageUnavailable { .. }
         | Fault::Unanswered { .. }
         | Fault::Internal { .. } => true,
         Fault::BadRequest { .. }

@@ -39,8 +39,12 @@ pub(super) const SENTENCES: Sentences = &[
         "这里无需登录，因此控制台只在 IP 地址、localhost 或 `hosts` 列出的名称下应答",
     ),
     (
-        "nobody can tell whether your session still goes on, for what the consoles share cannot be reached: you can look, and not act",
-        "无从得知你的会话是否还有效，因为各控制台共享的状态无法访问：可以查看，不能操作",
+        "the console's storage cannot be used; the server's log says why",
+        "控制台的存储无法使用；原因见服务器日志",
+    ),
+    (
+        "nobody can tell whether your session still goes on, for the storage of the console cannot be reached: you can look, and not act",
+        "无从得知你的会话是否还有效，因为控制台的存储无法访问：可以查看，不能操作",
     ),
     ("nobody is signed in here", "没有人登录"),
     (
