@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::file::Source;
+use super::source::Source;
 use super::{ConfigError, environment};
 
 /// Where acts are written down.

@@ -3,45 +3,60 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use toml::Spanned;
+use serde_with::serde_as;
 
-use super::ConfigError;
-use super::file::{Source, duration};
+use super::values::{Between, Period, Positive, Text};
 
 /// How much the console takes on at once. Whatever is above is refused with 429, 413, 414, 431 or 408, and touches no node.
 ///
 /// A client is the address that the connection comes from (of IPv6 its first 64 bits). Behind a reverse proxy all clients
 /// are one, unless it is among those that are believed (`trusted_from`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[serde_as]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Open connections; also never more than the system gives file descriptors for.
+    #[serde_as(as = "Positive")]
     pub connections: u32,
     /// Open connections of one client; not of a listed proxy (`trusted_from`), which calls for many.
+    #[serde_as(as = "Positive")]
     pub connections_per_client: u32,
     /// API requests in progress, waiting ones included.
+    #[serde_as(as = "Positive")]
     pub requests: u32,
     /// API requests in progress of one client.
+    #[serde_as(as = "Positive")]
     pub requests_per_client: u32,
     /// Requests per second of one client; no limit where it is absent.
+    #[serde_as(as = "Option<Positive>")]
     pub requests_per_second: Option<u32>,
     /// Acquires that wait for their lock, in all.
+    #[serde_as(as = "Positive")]
     pub waiting: u32,
     /// Acquires that wait for their lock, of one client.
+    #[serde_as(as = "Positive")]
     pub waiting_per_client: u32,
     /// Event streams, in all.
+    #[serde_as(as = "Positive")]
     pub streams: u32,
     /// Event streams of one client.
+    #[serde_as(as = "Positive")]
     pub streams_per_client: u32,
     /// Answers that are kept for a repeated `Idempotency-Key`; the oldest is forgotten first.
+    #[serde_as(as = "Positive")]
     pub remembered_answers: u32,
     /// Bytes of a request's body.
+    #[serde_as(as = "Between<1, { LimitsConfig::LARGEST_BODY }>")]
     pub body_bytes: u32,
     /// Bytes of a request's headers together, names and values.
+    #[serde_as(as = "Between<1, { LimitsConfig::MOST_HEADER_BYTES }>")]
     pub header_bytes: u32,
     /// Headers of a request.
+    #[serde_as(as = "Between<1, { LimitsConfig::MOST_HEADERS }>")]
     pub headers: u32,
     /// How long a client may take to send a request's head, and again to send its body; also how long an idle connection
     /// is kept.
+    #[serde_as(as = "Text<Period>")]
     pub read_timeout: Duration,
 }
 
@@ -76,104 +91,17 @@ impl LimitsConfig {
     pub const LARGEST_BODY: u32 = 16 * 1024 * 1024;
 }
 
-/// The table as it stands in the file.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Table {
-    connections: Option<Spanned<u32>>,
-    connections_per_client: Option<Spanned<u32>>,
-    requests: Option<Spanned<u32>>,
-    requests_per_client: Option<Spanned<u32>>,
-    requests_per_second: Option<Spanned<u32>>,
-    waiting: Option<Spanned<u32>>,
-    waiting_per_client: Option<Spanned<u32>>,
-    streams: Option<Spanned<u32>>,
-    streams_per_client: Option<Spanned<u32>>,
-    remembered_answers: Option<Spanned<u32>>,
-    body_bytes: Option<Spanned<u32>>,
-    header_bytes: Option<Spanned<u32>>,
-    headers: Option<Spanned<u32>>,
-    read_timeout: Option<Spanned<String>>,
-}
-
-/// Reads the table; what is not in it keeps its default.
-pub(super) fn read(source: &Source<'_>, table: &Table) -> Result<LimitsConfig, ConfigError> {
-    let usual = LimitsConfig::default();
-    let number = |name: &str, given: &Option<Spanned<u32>>, default: u32, most: u32| match given {
-        Some(n) if *n.get_ref() == 0 => {
-            Err(source.error(n, &format!("`{name}` must be at least 1")))
+impl LimitsConfig {
+    /// What does not go together.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.waiting >= self.requests {
+            return Err(format!(
+                "`waiting` ({}) must be below `requests` ({}): otherwise those who wait keep out those who release",
+                self.waiting, self.requests
+            ));
         }
-        Some(n) if *n.get_ref() > most => {
-            Err(source.error(n, &format!("`{name}` must be at most {most}")))
-        }
-        Some(n) => Ok(*n.get_ref()),
-        None => Ok(default),
-    };
-    let any = |name, given, default| number(name, given, default, u32::MAX);
-    let limits = LimitsConfig {
-        connections: any("connections", &table.connections, usual.connections)?,
-        connections_per_client: any(
-            "connections_per_client",
-            &table.connections_per_client,
-            usual.connections_per_client,
-        )?,
-        requests: any("requests", &table.requests, usual.requests)?,
-        requests_per_client: any(
-            "requests_per_client",
-            &table.requests_per_client,
-            usual.requests_per_client,
-        )?,
-        requests_per_second: match &table.requests_per_second {
-            Some(_) => Some(any("requests_per_second", &table.requests_per_second, 0)?),
-            None => None,
-        },
-        waiting: any("waiting", &table.waiting, usual.waiting)?,
-        waiting_per_client: any(
-            "waiting_per_client",
-            &table.waiting_per_client,
-            usual.waiting_per_client,
-        )?,
-        streams: any("streams", &table.streams, usual.streams)?,
-        streams_per_client: any(
-            "streams_per_client",
-            &table.streams_per_client,
-            usual.streams_per_client,
-        )?,
-        remembered_answers: any(
-            "remembered_answers",
-            &table.remembered_answers,
-            usual.remembered_answers,
-        )?,
-        body_bytes: number(
-            "body_bytes",
-            &table.body_bytes,
-            usual.body_bytes,
-            LimitsConfig::LARGEST_BODY,
-        )?,
-        header_bytes: number(
-            "header_bytes",
-            &table.header_bytes,
-            usual.header_bytes,
-            LimitsConfig::MOST_HEADER_BYTES,
-        )?,
-        headers: number(
-            "headers",
-            &table.headers,
-            usual.headers,
-            LimitsConfig::MOST_HEADERS,
-        )?,
-        read_timeout: duration(source, table.read_timeout.as_ref(), usual.read_timeout)?,
-    };
-    if limits.waiting >= limits.requests
-        && let Some(given) = table.waiting.as_ref().or(table.requests.as_ref())
-    {
-        let why = format!(
-            "`waiting` ({}) must be below `requests` ({}): otherwise those who wait keep out those who release",
-            limits.waiting, limits.requests
-        );
-        return Err(source.error(given, &why));
+        Ok(())
     }
-    Ok(limits)
 }
 
 #[cfg(test)]

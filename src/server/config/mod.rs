@@ -3,6 +3,7 @@
 pub mod access;
 mod audit;
 mod file;
+mod group;
 mod kinds;
 mod later;
 mod limits;
@@ -12,12 +13,15 @@ mod naming;
 mod node;
 pub mod oidc;
 mod place;
+mod rights;
 mod sign_in;
+mod source;
 mod state;
 mod storage;
 pub mod telemetry;
 mod tls;
 mod url;
+mod values;
 mod webhook;
 
 use std::ffi::OsString;
@@ -210,7 +214,7 @@ impl GroupConfig {
         let nodes: Vec<NodeConfig> = urls
             .into_iter()
             .enumerate()
-            .map(|(n, url)| NodeConfig::new(default_node_name(n), url))
+            .map(|(n, url)| NodeConfig::new(node::default_node_name(n), url))
             .collect();
         let kind = if nodes.len() == 1 {
             GroupKind::Standalone
@@ -237,18 +241,22 @@ impl GroupConfig {
         }
     }
 
+    /// Why an even number of Redlock nodes is odd: usable, but one node more would cost nothing and one less lose nothing.
+    fn even_count(&self) -> Option<String> {
+        let n = self.nodes.len();
+        (self.kind == GroupKind::Redlock && n.is_multiple_of(2)).then(|| {
+            format!(
+                "group \"{}\" has {n} Redlock nodes: an even number survives no more failures than {}; use an odd number",
+                self.name,
+                n - 1
+            )
+        })
+    }
+
     /// How long one node may take for a lock of `ttl`, over a network that takes no time.
     pub fn limit_per_node(&self, ttl: Duration) -> Duration {
         self.locking
             .limit_per_node(self.command_timeout, ttl, Duration::ZERO)
-    }
-}
-
-/// `a` … `z`, then `n27`, `n28` …
-fn default_node_name(n: usize) -> String {
-    match u8::try_from(n) {
-        Ok(letter @ 0..26) => char::from(b'a' + letter).to_string(),
-        _ => format!("n{}", n + 1),
     }
 }
 
@@ -274,7 +282,7 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
     };
     config
         .warnings
-        .extend(even_count(&group).map(|why| format!("--redis: {why}")));
+        .extend(group.even_count().map(|why| format!("--redis: {why}")));
     config.groups.push(group);
     config.otlp = telemetry::from_environment(&environment, &mut config.warnings);
     Ok(config)
@@ -311,18 +319,6 @@ fn default_listen() -> SocketAddr {
     DEFAULT_LISTEN
         .parse()
         .expect("the default address is an address")
-}
-
-/// Says why an even number of Redlock nodes is odd: usable, but one node more would cost nothing and one less lose nothing.
-fn even_count(group: &GroupConfig) -> Option<String> {
-    let n = group.nodes.len();
-    (group.kind == GroupKind::Redlock && n.is_multiple_of(2)).then(|| {
-        format!(
-            "group \"{}\" has {n} Redlock nodes: an even number survives no more failures than {}; use an odd number",
-            group.name,
-            n - 1
-        )
-    })
 }
 
 #[cfg(test)]

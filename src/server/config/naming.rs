@@ -3,16 +3,21 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_with::serde_as;
 use toml::Spanned;
 
-use super::file::Source;
+use super::source::Source;
+use super::values::{Pattern, Text};
 use super::{ConfigError, GroupConfig};
 use crate::domain::{Format, glob};
 
-/// A pattern whose names are locks of one format, whatever their values look like.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A pattern whose names are locks of one format, whatever their values look like (`[[group.format]]`).
+#[serde_as]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pin {
     /// Redis' glob.
+    #[serde_as(as = "Text<Pattern>")]
     pub pattern: String,
     /// The format. A string under such a name is a lock of it even where its owner wrote a token of his own.
     pub format: Format,
@@ -95,69 +100,23 @@ impl GroupConfig {
     }
 }
 
-/// One `[[group.format]]`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PinTable {
-    pattern: Spanned<String>,
-    format: Spanned<String>,
-}
-
-/// Reads the pins of a group.
+/// Reads the pins of a group, of which no two may have the same pattern.
 pub(super) fn read_pins(
     source: &Source<'_>,
-    tables: &[Spanned<PinTable>],
+    tables: Vec<Spanned<Pin>>,
 ) -> Result<Vec<Pin>, ConfigError> {
     let mut pins: Vec<Pin> = Vec::new();
     for table in tables {
-        let PinTable { pattern, format } = table.get_ref();
-        check_pattern(source, pattern)?;
-        if let Some(known) = pins.iter().find(|pin| pin.pattern == *pattern.get_ref()) {
-            let why = format!(
-                "the pattern \"{}\" is pinned to `{}` already",
-                known.pattern, known.format
-            );
-            return Err(source.error(pattern, &why));
+        let known = pins
+            .iter()
+            .find(|pin| pin.pattern == table.get_ref().pattern);
+        if let Some(Pin { pattern, format }) = known {
+            let why = format!("the pattern \"{pattern}\" is pinned to `{format}` already");
+            return Err(source.error(&table, &why));
         }
-        let slug = format.get_ref();
-        let found = Format::from_slug(slug).ok_or_else(|| {
-            let slugs: Vec<&str> = Format::ALL.into_iter().map(Format::slug).collect();
-            let why = format!(
-                "there is no format \"{slug}\"; there are {}",
-                slugs.join(", ")
-            );
-            source.error(format, &why)
-        })?;
-        pins.push(Pin {
-            pattern: pattern.get_ref().clone(),
-            format: found,
-        });
+        pins.push(table.into_inner());
     }
     Ok(pins)
-}
-
-/// Reads a list of patterns.
-pub(super) fn read_patterns(
-    source: &Source<'_>,
-    patterns: &[Spanned<String>],
-) -> Result<Vec<String>, ConfigError> {
-    patterns
-        .iter()
-        .map(|pattern| {
-            check_pattern(source, pattern)?;
-            Ok(pattern.get_ref().clone())
-        })
-        .collect()
-}
-
-fn check_pattern(source: &Source<'_>, pattern: &Spanned<String>) -> Result<(), ConfigError> {
-    if pattern.get_ref().is_empty() {
-        return Err(source.error(
-            pattern,
-            "an empty pattern matches only the empty key; did you mean \"*\"?",
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -193,7 +152,7 @@ mod tests {
         let errors = [
             (
                 "[[group.format]]\npattern = \"a:*\"\nformat = \"redision\"",
-                "l.toml:6:10: there is no format \"redision\"; there are plain, redis-py,",
+                "l.toml:6:10: unknown variant `redision`, expected one of `plain`, `redis-py`,",
             ),
             (
                 "[[group.format]]\npattern = \"\"\nformat = \"plain\"",
@@ -201,7 +160,7 @@ mod tests {
             ),
             (
                 "[[group.format]]\npattern = \"a\"\nformat = \"plain\"\n[[group.format]]\npattern = \"a\"\nformat = \"rq\"",
-                "l.toml:8:11: the pattern \"a\" is pinned to `plain` already",
+                "l.toml:7:1: the pattern \"a\" is pinned to `plain` already",
             ),
             (
                 "[[group.format]]\npattern = \"a\"",

@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, TlsCertificates};
 use serde::Deserialize;
+use serde_with::serde_as;
 use toml::Spanned;
 
-use super::file::{Source, check_name, expand};
-use super::{ConfigError, RedisUrl, default_node_name};
+use super::ConfigError;
+use super::source::Source;
+use super::url::RedisUrl;
+use super::values::{Name, Text};
 
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,131 +106,94 @@ fn text(path: &Path, what: &str) -> Result<String, String> {
         .map_err(|why| format!("{what} {} cannot be read: {why}", path.display()))
 }
 
-/// One entry of `node`, or of `sentinel`.
+/// One entry of `node`, or of `sentinel`, as it stands in the file.
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeTable {
-    name: Option<Spanned<String>>,
-    url: Spanned<String>,
-    password_file: Option<Spanned<PathBuf>>,
-    ca_file: Option<Spanned<PathBuf>>,
-    certificate_file: Option<Spanned<PathBuf>>,
-    key_file: Option<Spanned<PathBuf>>,
-    read_from: Option<Spanned<String>>,
+    #[serde_as(as = "Option<Text<Name>>")]
+    pub(super) name: Option<String>,
+    pub(super) url: RedisUrl,
+    pub(super) password_file: Option<PathBuf>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) certificate_file: Option<PathBuf>,
+    pub(super) key_file: Option<PathBuf>,
+    pub(super) read_from: Option<RedisUrl>,
 }
 
 /// Reads a list of nodes, of which no two may be the same.
 pub(super) fn read_nodes(
     source: &Source<'_>,
-    tables: &[Spanned<NodeTable>],
-    environment: &dyn Fn(&str) -> Option<String>,
+    tables: Vec<Spanned<NodeTable>>,
 ) -> Result<Vec<NodeConfig>, ConfigError> {
     let mut nodes: Vec<NodeConfig> = Vec::new();
-    for (n, table) in tables.iter().enumerate() {
-        let node = read_node(source, table.get_ref(), n, environment)?;
-        if nodes.iter().any(|known| known.name == node.name) {
-            let why = format!("the node \"{}\" is there twice in this group", node.name);
-            return Err(source.error(table, &why));
-        }
-        let address = node.url.address();
-        if nodes.iter().any(|known| known.url.address() == address) {
-            let why =
-                format!("{address} is there twice in this group: one server cannot vote twice");
-            return Err(source.error(&table.get_ref().url, &why));
-        }
-        nodes.push(node);
+    for (n, table) in tables.into_iter().enumerate() {
+        let span = table.span();
+        let node = read(table.into_inner(), n).and_then(|node| match twin(&nodes, &node) {
+            Some(why) => Err(why),
+            None => Ok(node),
+        });
+        nodes.push(node.map_err(|why| ConfigError(source.at(span, &why)))?);
     }
     Ok(nodes)
 }
 
-impl NodeTable {
-    /// A server that is no node of a group: its URL, and the files for password, authorities, certificate and key.
-    pub(super) fn of_server(
-        url: &Spanned<String>,
-        [password, ca, certificate, key]: [&Option<Spanned<PathBuf>>; 4],
-    ) -> Self {
-        Self {
-            name: None,
-            url: url.clone(),
-            password_file: password.clone(),
-            ca_file: ca.clone(),
-            certificate_file: certificate.clone(),
-            key_file: key.clone(),
-            read_from: None,
-        }
+/// Why the node is none besides these.
+fn twin(nodes: &[NodeConfig], node: &NodeConfig) -> Option<String> {
+    let address = node.url.address();
+    if nodes.iter().any(|known| known.name == node.name) {
+        return Some(format!(
+            "the node \"{}\" is there twice in this group",
+            node.name
+        ));
     }
+    let is_known = nodes.iter().any(|known| known.url.address() == address);
+    is_known
+        .then(|| format!("{address} is there twice in this group: one server cannot vote twice"))
 }
 
-pub(super) fn read_node(
-    source: &Source<'_>,
-    table: &NodeTable,
-    n: usize,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<NodeConfig, ConfigError> {
-    let name = match &table.name {
-        Some(name) => {
-            check_name(source, name)?;
-            name.get_ref().clone()
-        }
-        None => default_node_name(n),
-    };
-    let read_url = |text: &Spanned<String>| {
-        let url = expand(text.get_ref(), environment).and_then(|url| RedisUrl::parse(&url));
-        url.map_err(|why| source.error(text, &why))
-    };
-    let url = read_url(&table.url)?;
-    let read_from = table.read_from.as_ref().map(read_url).transpose()?;
-    if let Some(from) = &read_from
-        && from.address() == url.address()
-        && let Some(text) = &table.read_from
+/// The `n`th node. Its files are read, so that one that is missing or cannot be used is found at the start.
+pub(super) fn read(table: NodeTable, n: usize) -> Result<NodeConfig, String> {
+    let has_certificates =
+        [&table.ca_file, &table.certificate_file, &table.key_file].map(Option::is_some);
+    if has_certificates.contains(&true) && !table.url.is_tls() {
+        return Err("certificates are for TLS: write the node's URL with rediss://".to_owned());
+    }
+    if let Some(from) = &table.read_from
+        && from.address() == table.url.address()
     {
-        return Err(source.error(text, "`read_from` names the node itself; name its replica"));
+        return Err("`read_from` names the node itself; name its replica".to_owned());
     }
-    for file in [&table.ca_file, &table.certificate_file, &table.key_file] {
-        if let Some(file) = file
-            && !url.is_tls()
-        {
-            let why = "certificates are for TLS: write the node's URL with rediss://";
-            return Err(source.error(file, why));
-        }
-    }
-    let path = |file: &Option<Spanned<PathBuf>>| file.as_ref().map(|path| path.get_ref().clone());
-    let identity = match (&table.certificate_file, &table.key_file) {
-        (Some(certificate), Some(key)) => {
-            Some((certificate.get_ref().clone(), key.get_ref().clone()))
-        }
-        (Some(alone), None) => return Err(source.error(alone, "`key_file` is missing beside it")),
-        (None, Some(alone)) => {
-            return Err(source.error(alone, "`certificate_file` is missing beside it"));
-        }
+    let identity = match (table.certificate_file, table.key_file) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(
+                "`certificate_file` and `key_file` belong together: name both, or neither"
+                    .to_owned(),
+            );
+        }
     };
     let node = NodeConfig {
-        name,
-        url,
+        name: table.name.unwrap_or_else(|| default_node_name(n)),
+        url: table.url,
         files: Files {
-            password: path(&table.password_file),
-            ca: path(&table.ca_file),
+            password: table.password_file,
+            ca: table.ca_file,
             identity,
         },
-        read_from,
+        read_from: table.read_from,
     };
-    // So that a file that is missing or no good is told at the start, with its place.
-    if let Err(why) = node.connection() {
-        let files = [
-            &table.password_file,
-            &table.ca_file,
-            &table.certificate_file,
-            &table.key_file,
-        ];
-        let named = files.into_iter().flatten();
-        let mut guilty = named.filter(|file| why.contains(&*file.get_ref().to_string_lossy()));
-        return Err(match guilty.next() {
-            Some(file) => source.error(file, &why),
-            None => source.error(&table.url, &why),
-        });
-    }
+    node.connection()?;
     Ok(node)
+}
+
+/// `a` … `z`, then `n27`, `n28` …
+pub(super) fn default_node_name(n: usize) -> String {
+    match u8::try_from(n) {
+        Ok(letter @ 0..26) => char::from(b'a' + letter).to_string(),
+        _ => format!("n{}", n + 1),
+    }
 }
 
 #[cfg(test)]
@@ -261,27 +227,27 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_about_files_has_its_place() {
+    fn every_mistake_about_files_has_the_place_of_the_node() {
         for (node, says) in [
             (
                 "url = \"redis://h:1\", password_file = \"/none\"",
-                "l.toml:3:48: the password file /none cannot be read",
+                "l.toml:3:9: the password file /none cannot be read",
             ),
             (
                 "url = \"redis://h:1\", ca_file = \"/none\"",
-                "l.toml:3:42: certificates are for TLS",
+                "l.toml:3:9: certificates are for TLS",
             ),
             (
                 "url = \"rediss://h:1\", ca_file = \"/none\"",
-                "l.toml:3:43: the file of certificates /none cannot be read",
+                "l.toml:3:9: the file of certificates /none cannot be read",
             ),
             (
                 "url = \"rediss://h:1\", key_file = \"/none\"",
-                "l.toml:3:44: `certificate_file` is missing beside it",
+                "l.toml:3:9: `certificate_file` and `key_file` belong together",
             ),
             (
                 "url = \"redis://h:1\", read_from = \"redis://h:1\"",
-                "l.toml:3:44: `read_from` names the node itself",
+                "l.toml:3:9: `read_from` names the node itself",
             ),
         ] {
             let error = read(node).unwrap_err();

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use http::Uri;
 use serde::Deserialize;
+use serde_with::serde_as;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{duration, expand, roots};
-use super::sign_in::Around;
+use super::rights::{check_groups, rights};
+use super::source::Source;
+use super::values::{CaFile, NonEmpty, Pattern, Period, Rule, Text, Word, Wrong, seconds};
 use crate::domain::Rights;
 use crate::domain::role::Role;
 use crate::server::https::Roots;
@@ -153,190 +155,216 @@ impl ProviderConfig {
 }
 
 /// The table as it stands in the file.
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OidcTable {
-    issuer: Spanned<String>,
-    client_id: Spanned<String>,
-    client_secret: Option<Spanned<String>>,
-    client_secret_file: Option<Spanned<PathBuf>>,
-    console_url: Spanned<String>,
-    scopes: Option<Spanned<Vec<Spanned<String>>>>,
-    label: Option<Spanned<String>>,
-    name_claim: Option<Spanned<String>>,
-    ca_file: Option<Spanned<PathBuf>>,
-    timeout: Option<Spanned<String>>,
-    max_session: Option<Spanned<String>>,
+    #[serde_as(as = "Text<Address>")]
+    issuer: String,
+    #[serde_as(as = "Text<Word>")]
+    client_id: String,
+    client_secret: Option<String>,
+    client_secret_file: Option<PathBuf>,
+    #[serde_as(as = "Text<ConsoleUrl>")]
+    console_url: String,
+    #[serde_as(as = "Vec<Text<Word>>")]
+    #[serde(default = "usual_scopes")]
+    scopes: Vec<String>,
+    #[serde_as(as = "Option<Text<Label>>")]
+    label: Option<String>,
+    #[serde_as(as = "Option<Text<Word>>")]
+    name_claim: Option<String>,
+    #[serde_as(as = "Option<Text<CaFile>>")]
+    ca_file: Option<Roots>,
+    #[serde_as(as = "Text<Period>")]
+    #[serde(default = "seconds::<10>")]
+    timeout: Duration,
+    #[serde_as(as = "Option<Text<Period>>")]
+    max_session: Option<Duration>,
     #[serde(default)]
-    grant: Vec<GrantTable>,
+    grant: Vec<Spanned<GrantTable>>,
 }
 
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GrantTable {
-    claim: Option<Spanned<String>>,
-    value: Spanned<String>,
-    unverified: Option<Spanned<bool>>,
+    #[serde_as(as = "Text<Word>")]
+    #[serde(default = "usual_claim")]
+    claim: String,
+    value: String,
+    unverified: Option<bool>,
     role: Role,
-    groups: Option<Spanned<Vec<Spanned<String>>>>,
-    keys: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde_as(as = "Option<NonEmpty<_>>")]
+    groups: Option<Vec<String>>,
+    #[serde_as(as = "Option<NonEmpty<Text<Pattern>>>")]
+    keys: Option<Vec<String>>,
 }
 
-impl Around<'_> {
-    /// Reads the table.
-    pub(super) fn oidc(&self, spanned: &Spanned<OidcTable>) -> Result<OidcConfig, ConfigError> {
-        if !sso::IS_BUILT_IN {
-            return Err(self.source.error(
-                spanned,
-                "this lockkeeper was built without single sign-on; build it with the cargo feature `sso`, or take this table out",
-            ));
-        }
-        let table = spanned.get_ref();
-        if table.grant.is_empty() {
-            return Err(self.source.error(
-                spanned,
-                "nobody who signs in here could do anything: add a [[sign_in.oidc.grant]]",
-            ));
-        }
-        let issuer = self.address(&table.issuer)?;
-        let console_url = self.address(&table.console_url)?;
-        let console_url = console_url.trim_end_matches('/').to_owned();
-        if console_url.matches('/').count() != 2 {
-            let why = "the console's address has no path, like \"https://locks.example.org\"";
-            return Err(self.source.error(&table.console_url, why));
-        }
-        let grants = table.grant.iter().map(|grant| self.grant(grant));
-        Ok(OidcConfig {
-            provider: ProviderConfig {
-                client_id: self.word(&table.client_id)?,
-                client_secret: self.client_secret(table)?,
-                scopes: self.scopes(table)?,
-                roots: roots(self.source, table.ca_file.as_ref())?,
-                timeout: duration(self.source, table.timeout.as_ref(), Duration::from_secs(10))?,
-                console_url,
-                issuer,
-            },
-            label: self.label(table)?,
-            names: match &table.name_claim {
-                Some(claim) => vec![self.word(claim)?],
-                None => USUAL_NAMES.map(str::to_owned).to_vec(),
-            },
-            grants: grants.collect::<Result<_, _>>()?,
-            max_session: duration(self.source, table.max_session.as_ref(), DEFAULT_MAX_SESSION)?,
-        })
-    }
+fn usual_scopes() -> Vec<String> {
+    vec!["profile".to_owned()]
+}
 
-    /// An address that is spoken to over TLS, or on this machine.
-    fn address(&self, text: &Spanned<String>) -> Result<String, ConfigError> {
-        let wrong = |why: &str| self.source.error(text, why);
-        let uri: Uri = text
+fn usual_claim() -> String {
+    USUAL_CLAIM.to_owned()
+}
+
+/// Reads the table; `groups` are the names of the groups that exist.
+pub(super) fn read(
+    source: &Source<'_>,
+    groups: &[String],
+    spanned: Spanned<OidcTable>,
+) -> Result<OidcConfig, ConfigError> {
+    let place = Spanned::new(spanned.span(), ());
+    let table = spanned.into_inner();
+    for grant in &table.grant {
+        check_groups(source, groups, grant, grant.get_ref().groups.as_deref())?;
+        grant
             .get_ref()
-            .parse()
-            .map_err(|_| wrong("this is not an address; write \"https://login.example.org\""))?;
+            .check()
+            .map_err(|why| source.error(grant, why))?;
+    }
+    config(table).map_err(|why| source.error(&place, &why))
+}
+
+fn config(table: OidcTable) -> Result<OidcConfig, String> {
+    if !sso::IS_BUILT_IN {
+        return Err("this lockkeeper was built without single sign-on; build it with the cargo feature `sso`, or take this table out".to_owned());
+    }
+    if table.grant.is_empty() {
+        return Err(
+            "nobody who signs in here could do anything: add a [[sign_in.oidc.grant]]".to_owned(),
+        );
+    }
+    let host = || Some(table.issuer.parse::<Uri>().ok()?.host()?.to_owned());
+    let label = table.label.or_else(host).unwrap_or_default();
+    let mut scopes = vec!["openid".to_owned()];
+    for scope in table.scopes {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    let usual_names = || USUAL_NAMES.map(str::to_owned).to_vec();
+    let grants = table.grant.into_iter().map(Spanned::into_inner);
+    Ok(OidcConfig {
+        provider: ProviderConfig {
+            client_id: table.client_id,
+            client_secret: client_secret(table.client_secret, table.client_secret_file)?,
+            scopes,
+            roots: table.ca_file,
+            timeout: table.timeout,
+            console_url: table.console_url,
+            issuer: table.issuer,
+        },
+        label,
+        names: table
+            .name_claim
+            .map_or_else(usual_names, |claim| vec![claim]),
+        grants: grants.map(GrantConfig::from).collect(),
+        max_session: table.max_session.unwrap_or(DEFAULT_MAX_SESSION),
+    })
+}
+
+/// The secret, which is read once, so that a file that is missing or empty is found at the start.
+fn client_secret(
+    given: Option<String>,
+    file: Option<PathBuf>,
+) -> Result<Option<ClientSecret>, String> {
+    let secret = match (given, file) {
+        (None, None) => return Ok(None),
+        (Some(text), None) => ClientSecret::Given(text),
+        (None, Some(path)) => ClientSecret::InFile(path),
+        (Some(_), Some(_)) => {
+            return Err(
+                "there are `client_secret` and `client_secret_file`; one of them is too many"
+                    .to_owned(),
+            );
+        }
+    };
+    secret.read()?;
+    Ok(Some(secret))
+}
+
+impl GrantTable {
+    fn check(&self) -> Result<(), &'static str> {
+        if self.value.is_empty() {
+            return Err("this grants to nobody: write in `value` what the claim has to have");
+        }
+        if self.unverified.is_some() && self.claim != GrantConfig::EMAIL {
+            return Err("`unverified` is about addresses: it goes with claim = \"email\" only");
+        }
+        Ok(())
+    }
+}
+
+impl From<GrantTable> for GrantConfig {
+    fn from(table: GrantTable) -> Self {
+        Self {
+            claim: table.claim,
+            value: table.value,
+            unverified: table.unverified.unwrap_or_default(),
+            rights: rights(table.role, table.groups, table.keys),
+        }
+    }
+}
+
+/// An address that is spoken to over TLS, or on this machine.
+struct Address;
+
+impl Rule for Address {
+    type Value = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        const NONE: &str = "this is not an address; write \"https://login.example.org\"";
+        let uri: Uri = text.parse().map_err(|_| NONE)?;
         let host = uri.host().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
         match uri.scheme_str() {
             Some("https") => {}
             Some("http") if is_here => {}
-            Some("http") => return Err(wrong("this has to be https, except on this machine")),
-            _ => {
-                return Err(wrong(
-                    "this is not an address; write \"https://login.example.org\"",
-                ));
+            Some("http") => {
+                return Err("this has to be https, except on this machine".into());
             }
+            _ => return Err(NONE.into()),
         }
-        let is_plain = !text.get_ref().contains(['?', '#', '@']) && !host.is_empty();
-        if !is_plain {
-            return Err(wrong(
-                "this address may have no user name, query or fragment",
-            ));
-        }
-        Ok(text.get_ref().clone())
-    }
-
-    fn client_secret(&self, table: &OidcTable) -> Result<Option<ClientSecret>, ConfigError> {
-        let (secret, place) = match (&table.client_secret, &table.client_secret_file) {
-            (None, None) => return Ok(None),
-            (Some(text), None) => {
-                let secret = expand(text.get_ref(), self.environment);
-                let secret = secret.map_err(|why| self.source.error(text, &why))?;
-                (ClientSecret::Given(secret), text.span())
-            }
-            (None, Some(path)) => (ClientSecret::InFile(path.get_ref().clone()), path.span()),
-            (Some(_), Some(path)) => {
-                let why =
-                    "there are `client_secret` and `client_secret_file`; one of them is too many";
-                return Err(self.source.error(path, why));
-            }
-        };
-        // So that a file that is missing or empty is told at the start, with its place.
-        let is_there = secret.read().map(drop);
-        is_there.map_err(|why| self.source.error(&Spanned::new(place, ()), &why))?;
-        Ok(Some(secret))
-    }
-
-    fn scopes(&self, table: &OidcTable) -> Result<Vec<String>, ConfigError> {
-        let mut scopes = vec!["openid".to_owned()];
-        let Some(given) = &table.scopes else {
-            scopes.push("profile".to_owned());
-            return Ok(scopes);
-        };
-        for scope in given.get_ref() {
-            let scope = self.word(scope)?;
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
-            }
-        }
-        Ok(scopes)
-    }
-
-    fn label(&self, table: &OidcTable) -> Result<String, ConfigError> {
-        let Some(label) = &table.label else {
-            let uri: Option<Uri> = table.issuer.get_ref().parse().ok();
-            let host = uri.and_then(|uri| uri.host().map(str::to_owned));
-            return Ok(host.unwrap_or_default());
-        };
-        let text = label.get_ref().trim();
-        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
-        if !is_plain || text.chars().count() > LONGEST_LABEL {
-            let why = "the label of a button has 1 to 40 letters";
-            return Err(self.source.error(label, why));
+        if text.contains(['?', '#', '@']) || host.is_empty() {
+            return Err("this address may have no user name, query or fragment".into());
         }
         Ok(text.to_owned())
     }
+}
 
-    fn grant(&self, table: &GrantTable) -> Result<GrantConfig, ConfigError> {
-        let claim = table.claim.as_ref().map(|claim| self.word(claim));
-        if table.value.get_ref().is_empty() {
-            let why = "this grants to nobody: write what the claim has to have";
-            return Err(self.source.error(&table.value, why));
+/// The console's own address: scheme, host and port.
+struct ConsoleUrl;
+
+impl Rule for ConsoleUrl {
+    type Value = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        let address = Address::read(text)?;
+        let address = address.trim_end_matches('/');
+        if address.matches('/').count() != 2 {
+            return Err(
+                "the console's address has no path, like \"https://locks.example.org\"".into(),
+            );
         }
-        let claim = claim.unwrap_or_else(|| Ok(USUAL_CLAIM.to_owned()))?;
-        if let Some(unverified) = &table.unverified
-            && claim != GrantConfig::EMAIL
-        {
-            let why = "`unverified` is about addresses: it goes with claim = \"email\" only";
-            return Err(self.source.error(unverified, why));
-        }
-        Ok(GrantConfig {
-            claim,
-            value: table.value.get_ref().clone(),
-            unverified: table
-                .unverified
-                .as_ref()
-                .is_some_and(|text| *text.get_ref()),
-            rights: self.rights(table.role, table.groups.as_ref(), table.keys.as_ref())?,
-        })
+        Ok(address.to_owned())
     }
+}
 
-    /// Something without spaces.
-    fn word(&self, text: &Spanned<String>) -> Result<String, ConfigError> {
-        let word = text.get_ref();
-        if word.is_empty() || word.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            let why = "this has at least one letter, and no spaces";
-            return Err(self.source.error(text, why));
+/// What stands on the button.
+struct Label;
+
+impl Rule for Label {
+    type Value = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        let text = text.trim();
+        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+        if !is_plain || text.chars().count() > LONGEST_LABEL {
+            return Err("the label of a button has 1 to 40 letters".into());
         }
-        Ok(word.clone())
+        Ok(text.to_owned())
     }
 }

@@ -1,306 +1,268 @@
-//! Reads `[sign_in]`, `[[user]]` and `[[token]]`: who may come in.
+//! `[sign_in]`, `[[user]]` and `[[token]]` as they stand in the file: who may come in.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::time::Duration;
 
 use argon2::Params;
 use argon2::password_hash::phc::PasswordHash;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use http::HeaderName;
 use ipnet::IpNet;
 use serde::Deserialize;
+use serde_with::{DisplayFromStr, serde_as};
 use toml::Spanned;
 
+use super::ConfigError;
 use super::access::{
     AccessConfig, ProxyConfig, SecretHash, SessionsConfig, TokenConfig, UserConfig,
 };
-use super::file::{Source, duration, expand};
-use super::oidc::OidcTable;
-use super::{ConfigError, naming};
+use super::oidc::{self, OidcTable};
+use super::rights::{check_groups, rights};
+use super::source::Source;
+use super::values::{NonEmpty, Pattern, Period, Rule, Text, Wrong};
+use crate::domain::Timestamp;
 use crate::domain::role::Role;
-use crate::domain::{Rights, Timestamp};
 
-/// `[sign_in]` as it stands in the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// `[sign_in]`.
+#[serde_as]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct SignInTable {
-    idle: Option<Spanned<String>>,
-    longest: Option<Spanned<String>>,
+    #[serde_as(as = "Option<Text<Period>>")]
+    idle: Option<Duration>,
+    #[serde_as(as = "Option<Text<Period>>")]
+    longest: Option<Duration>,
     https: Option<bool>,
-    trusted_header: Option<Spanned<String>>,
-    #[serde(default)]
-    trusted_from: Vec<Spanned<String>>,
+    #[serde_as(as = "Option<DisplayFromStr>")]
+    trusted_header: Option<HeaderName>,
+    #[serde_as(as = "Vec<Text<Network>>")]
+    trusted_from: Vec<IpNet>,
     trusted_role: Option<Role>,
     oidc: Option<Spanned<OidcTable>>,
 }
 
-/// `[[user]]` as it stands in the file.
+/// `[[user]]`.
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UserTable {
-    name: Spanned<String>,
-    password_hash: Option<Spanned<String>>,
+    #[serde_as(as = "Text<UserName>")]
+    name: String,
+    #[serde_as(as = "Option<Text<Argon2id>>")]
+    password_hash: Option<SecretHash>,
     role: Role,
-    groups: Option<Spanned<Vec<Spanned<String>>>>,
-    keys: Option<Spanned<Vec<Spanned<String>>>>,
+    #[serde_as(as = "Option<NonEmpty<_>>")]
+    groups: Option<Vec<String>>,
+    #[serde_as(as = "Option<NonEmpty<Text<Pattern>>>")]
+    keys: Option<Vec<String>>,
 }
 
-/// `[[token]]` as it stands in the file.
+/// `[[token]]`.
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenTable {
-    id: Spanned<String>,
-    hash: Spanned<String>,
+    #[serde_as(as = "Text<TokenId>")]
+    id: String,
+    #[serde_as(as = "Text<TokenHash>")]
+    hash: [u8; 32],
     role: Role,
-    groups: Option<Spanned<Vec<Spanned<String>>>>,
-    keys: Option<Spanned<Vec<Spanned<String>>>>,
-    expires: Option<Spanned<String>>,
+    #[serde_as(as = "Option<NonEmpty<_>>")]
+    groups: Option<Vec<String>>,
+    #[serde_as(as = "Option<NonEmpty<Text<Pattern>>>")]
+    keys: Option<Vec<String>>,
+    #[serde_as(as = "Option<Text<Moment>>")]
+    expires: Option<Timestamp>,
 }
 
-/// What reading needs to know besides.
-pub(super) struct Around<'a> {
-    pub(super) source: &'a Source<'a>,
-    pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
-    groups: &'a BTreeSet<String>,
-}
-
-/// Reads the tables.
+/// Reads the tables; `groups` are the names of the groups that exist.
 pub(super) fn read(
-    around: &Around<'_>,
-    sign_in: Option<&Spanned<SignInTable>>,
-    users: &[Spanned<UserTable>],
-    tokens: &[Spanned<TokenTable>],
+    source: &Source<'_>,
+    groups: &[String],
+    sign_in: Option<Spanned<SignInTable>>,
+    users: Vec<Spanned<UserTable>>,
+    tokens: Vec<Spanned<TokenTable>>,
 ) -> Result<AccessConfig, ConfigError> {
+    let place = sign_in.as_ref().map(|table| Spanned::new(table.span(), ()));
     let mut access = match sign_in {
-        Some(table) => around.sign_in(table.get_ref())?,
+        Some(table) => read_sign_in(source, groups, table)?,
         None => AccessConfig::default(),
     };
-    for entry in users {
-        let user = around.user(entry.get_ref(), access.proxy.is_some())?;
-        if access.users.iter().any(|known| known.name == user.name) {
-            let why = format!("the user {:?} is there twice", user.name);
-            return Err(around.source.error(&entry.get_ref().name, &why));
+    for table in users {
+        let place = Spanned::new(table.span(), ());
+        let UserTable {
+            name,
+            password_hash,
+            role,
+            groups: listed,
+            keys,
+        } = table.into_inner();
+        check_groups(source, groups, &place, listed.as_deref())?;
+        if password_hash.is_none() && access.proxy.is_none() {
+            let why = "there is no `password_hash`; make one with `lockkeeper hash-password`";
+            return Err(source.error(&place, why));
         }
-        access.users.push(user);
-    }
-    for entry in tokens {
-        let token = around.token(entry.get_ref())?;
-        if access.tokens.iter().any(|known| known.id == token.id) {
-            let why = format!("the token {:?} is there twice", token.id);
-            return Err(around.source.error(&entry.get_ref().id, &why));
+        if access.users.iter().any(|known| known.name == name) {
+            return Err(source.error(&place, &format!("the user {name:?} is there twice")));
         }
-        access.tokens.push(token);
+        access.users.push(UserConfig {
+            name,
+            password: password_hash,
+            rights: rights(role, listed, keys),
+        });
     }
-    match sign_in {
-        Some(table) if access.is_open() => Err(around.source.error(
-            table,
+    for table in tokens {
+        let place = Spanned::new(table.span(), ());
+        let TokenTable {
+            id,
+            hash,
+            role,
+            groups: listed,
+            keys,
+            expires,
+        } = table.into_inner();
+        check_groups(source, groups, &place, listed.as_deref())?;
+        if access.tokens.iter().any(|known| known.id == id) {
+            return Err(source.error(&place, &format!("the token {id:?} is there twice")));
+        }
+        access.tokens.push(TokenConfig {
+            id,
+            digest: hash,
+            rights: rights(role, listed, keys),
+            expires,
+        });
+    }
+    match place {
+        Some(place) if access.is_open() => Err(source.error(
+            &place,
             "there is nobody who could sign in: add a [[user]] or a [[token]], or name a `trusted_header` or a provider in [sign_in.oidc]",
         )),
         Some(_) | None => Ok(access),
     }
 }
 
-impl<'a> Around<'a> {
-    /// The file, the environment for `${NAME}`, and the names of the groups.
-    pub fn new(
-        source: &'a Source<'a>,
-        environment: &'a dyn Fn(&str) -> Option<String>,
-        groups: &'a BTreeSet<String>,
-    ) -> Self {
-        Self {
-            source,
-            environment,
-            groups,
-        }
+fn read_sign_in(
+    source: &Source<'_>,
+    groups: &[String],
+    spanned: Spanned<SignInTable>,
+) -> Result<AccessConfig, ConfigError> {
+    let place = Spanned::new(spanned.span(), ());
+    let table = spanned.into_inner();
+    let usual = SessionsConfig::default();
+    let idle = table.idle.unwrap_or(usual.idle);
+    let longest = table.longest.unwrap_or(usual.longest.max(idle));
+    if longest < idle {
+        return Err(source.error(&place, "`longest` must not be shorter than `idle`"));
     }
-
-    fn sign_in(&self, table: &SignInTable) -> Result<AccessConfig, ConfigError> {
-        let usual = SessionsConfig::default();
-        let idle = duration(self.source, table.idle.as_ref(), usual.idle)?;
-        let longest = duration(self.source, table.longest.as_ref(), usual.longest.max(idle))?;
-        if let Some(given) = table.longest.as_ref().filter(|_| longest < idle) {
-            let why = "`longest` must not be shorter than `idle`";
-            return Err(self.source.error(given, why));
-        }
-        let from = table.trusted_from.iter().map(|text| self.network(text));
-        let proxies = from.collect::<Result<Vec<_>, _>>()?;
-        Ok(AccessConfig {
-            sessions: SessionsConfig { idle, longest },
-            https: table.https,
-            proxy: self.proxy(table, &proxies)?,
-            proxies,
-            oidc: table
-                .oidc
-                .as_ref()
-                .map(|oidc| self.oidc(oidc))
-                .transpose()?,
-            ..AccessConfig::default()
-        })
+    if table.trusted_header.is_some() && table.trusted_from.is_empty() {
+        let why = "`trusted_from` must list the proxy's addresses: whoever else sends the `trusted_header` is not believed";
+        return Err(source.error(&place, why));
     }
+    let proxy = table.trusted_header.map(|header| ProxyConfig {
+        header,
+        from: table.trusted_from.clone(),
+        others: table.trusted_role,
+    });
+    Ok(AccessConfig {
+        sessions: SessionsConfig { idle, longest },
+        https: table.https,
+        proxy,
+        proxies: table.trusted_from,
+        oidc: table
+            .oidc
+            .map(|oidc| oidc::read(source, groups, oidc))
+            .transpose()?,
+        ..AccessConfig::default()
+    })
+}
 
-    fn proxy(
-        &self,
-        table: &SignInTable,
-        from: &[IpNet],
-    ) -> Result<Option<ProxyConfig>, ConfigError> {
-        let Some(name) = &table.trusted_header else {
-            return Ok(None);
-        };
-        let header = HeaderName::from_bytes(name.get_ref().as_bytes())
-            .map_err(|_| self.source.error(name, "this is not the name of a header"))?;
-        if from.is_empty() {
-            return Err(self.source.error(
-                name,
-                "`trusted_from` must list the proxy's addresses: whoever else sends this header is not believed",
-            ));
-        }
-        Ok(Some(ProxyConfig {
-            header,
-            from: from.to_vec(),
-            others: table.trusted_role,
-        }))
-    }
+/// One address, or a network like `10.0.0.0/8`.
+struct Network;
 
-    /// One address, or a network like `10.0.0.0/8`.
-    fn network(&self, text: &Spanned<String>) -> Result<IpNet, ConfigError> {
-        let read = text.get_ref();
-        let network = read
+impl Rule for Network {
+    type Value = IpNet;
+
+    fn read(text: &str) -> Result<IpNet, Wrong> {
+        let network = text
             .parse()
-            .or_else(|_| read.parse::<IpAddr>().map(IpNet::from));
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         network.map_err(|_| {
-            let why = "this is no address and no network; write \"10.0.0.5\" or \"10.0.0.0/24\"";
-            self.source.error(text, why)
-        })
-    }
-
-    fn user(&self, table: &UserTable, has_proxy: bool) -> Result<UserConfig, ConfigError> {
-        let name = table.name.get_ref();
-        let is_plain = !name.is_empty()
-            && name.len() <= UserConfig::LONGEST_NAME
-            && name.trim() == name
-            && !name.chars().any(char::is_control);
-        if !is_plain {
-            return Err(self.source.error(
-                &table.name,
-                "a user's name has 1 to 128 bytes, no control characters, and no spaces around it",
-            ));
-        }
-        let password = match &table.password_hash {
-            Some(text) => Some(self.password_hash(text)?),
-            None if has_proxy => None,
-            None => {
-                return Err(self.source.error(
-                    &table.name,
-                    "there is no `password_hash`; make one with `lockkeeper hash-password`",
-                ));
-            }
-        };
-        Ok(UserConfig {
-            name: name.clone(),
-            password,
-            rights: self.rights(table.role, table.groups.as_ref(), table.keys.as_ref())?,
-        })
-    }
-
-    fn password_hash(&self, text: &Spanned<String>) -> Result<SecretHash, ConfigError> {
-        let written = expand(text.get_ref(), self.environment)
-            .map_err(|why| self.source.error(text, &why))?;
-        let hash = PasswordHash::new(&written).ok().filter(|hash| {
-            let is_whole = hash.salt.is_some() && hash.hash.is_some();
-            hash.algorithm.as_str() == "argon2id" && is_whole && Params::try_from(hash).is_ok()
-        });
-        hash.map(SecretHash).ok_or_else(|| {
-            self.source.error(
-                text,
-                "this is not an argon2id hash ($argon2id$…); make one with `lockkeeper hash-password`",
-            )
-        })
-    }
-
-    fn token(&self, table: &TokenTable) -> Result<TokenConfig, ConfigError> {
-        let id = table.id.get_ref();
-        if !TokenConfig::is_id(id) {
-            return Err(self.source.error(
-                &table.id,
-                "a token's id has 1 to 64 lower-case letters, digits or `-`",
-            ));
-        }
-        let written = expand(table.hash.get_ref(), self.environment)
-            .map_err(|why| self.source.error(&table.hash, &why))?;
-        let digest = digest_in(&written).ok_or_else(|| {
-            self.source.error(
-                &table.hash,
-                "this is not the hash of a token (sha256: and 64 hex digits); make both with `lockkeeper token`",
-            )
-        })?;
-        Ok(TokenConfig {
-            id: id.clone(),
-            digest,
-            rights: self.rights(table.role, table.groups.as_ref(), table.keys.as_ref())?,
-            expires: table
-                .expires
-                .as_ref()
-                .map(|text| self.moment(text))
-                .transpose()?,
-        })
-    }
-
-    pub(super) fn rights(
-        &self,
-        role: Role,
-        groups: Option<&Spanned<Vec<Spanned<String>>>>,
-        keys: Option<&Spanned<Vec<Spanned<String>>>>,
-    ) -> Result<Rights, ConfigError> {
-        if let Some(empty) = [groups, keys]
-            .into_iter()
-            .flatten()
-            .find(|list| list.get_ref().is_empty())
-        {
-            let why = "an empty list gives no rights at all; leave it out for all of them";
-            return Err(self.source.error(empty, why));
-        }
-        let known = |name: &Spanned<String>| match self.groups.contains(name.get_ref()) {
-            true => Ok(name.get_ref().clone()),
-            false => Err(self.source.error(name, "there is no group of this name")),
-        };
-        let groups = groups
-            .map(|names| {
-                names
-                    .get_ref()
-                    .iter()
-                    .map(known)
-                    .collect::<Result<Arc<[String]>, _>>()
-            })
-            .transpose()?;
-        let keys = keys
-            .map(|patterns| naming::read_patterns(self.source, patterns.get_ref()).map(Arc::from))
-            .transpose()?;
-        Ok(Rights { role, groups, keys })
-    }
-
-    /// A moment, or the beginning of a day.
-    fn moment(&self, text: &Spanned<String>) -> Result<Timestamp, ConfigError> {
-        let written = text.get_ref();
-        let day = format!("{written}T00:00:00Z");
-        let read = Timestamp::try_from(written.clone()).or_else(|_| Timestamp::try_from(day));
-        read.map_err(|_| {
-            let why = "this is not a moment; write \"2027-01-31\" or \"2027-01-31T18:00:00Z\"";
-            self.source.error(text, why)
+            "this is no address and no network; write \"10.0.0.5\" or \"10.0.0.0/24\"".into()
         })
     }
 }
 
+struct UserName;
+
+impl Rule for UserName {
+    type Value = String;
+
+    fn read(name: &str) -> Result<String, Wrong> {
+        let is_plain = (1..=UserConfig::LONGEST_NAME).contains(&name.len())
+            && name.trim() == name
+            && !name.chars().any(char::is_control);
+        is_plain.then(|| name.to_owned()).ok_or(
+            "a user's name has 1 to 128 bytes, no control characters, and no spaces around it"
+                .into(),
+        )
+    }
+}
+
+struct Argon2id;
+
+impl Rule for Argon2id {
+    type Value = SecretHash;
+
+    fn read(text: &str) -> Result<SecretHash, Wrong> {
+        let hash = PasswordHash::new(text).ok().filter(|hash| {
+            let is_whole = hash.salt.is_some() && hash.hash.is_some();
+            hash.algorithm.as_str() == "argon2id" && is_whole && Params::try_from(hash).is_ok()
+        });
+        hash.map(SecretHash).ok_or(
+            "this is not an argon2id hash ($argon2id$…); make one with `lockkeeper hash-password`"
+                .into(),
+        )
+    }
+}
+
+struct TokenId;
+
+impl Rule for TokenId {
+    type Value = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        TokenConfig::is_id(text)
+            .then(|| text.to_owned())
+            .ok_or_else(|| "a token's id has 1 to 64 lower-case letters, digits or `-`".into())
+    }
+}
+
 /// The digest in `sha256:…`.
-fn digest_in(text: &str) -> Option<[u8; 32]> {
-    let digits = text.strip_prefix("sha256:")?;
-    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
+struct TokenHash;
+
+impl Rule for TokenHash {
+    type Value = [u8; 32];
+
+    fn read(text: &str) -> Result<[u8; 32], Wrong> {
+        let digits = text.strip_prefix("sha256:");
+        let digest = digits.and_then(|digits| HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok());
+        digest.and_then(|digest| digest.try_into().ok()).ok_or("this is not the hash of a token (sha256: and 64 hex digits); make both with `lockkeeper token`".into())
     }
-    let mut digest = [0; 32];
-    for (at, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+}
+
+/// A moment, or the beginning of a day.
+struct Moment;
+
+impl Rule for Moment {
+    type Value = Timestamp;
+
+    fn read(text: &str) -> Result<Timestamp, Wrong> {
+        let day = format!("{text}T00:00:00Z");
+        let read = Timestamp::try_from(text.to_owned()).or_else(|_| Timestamp::try_from(day));
+        read.map_err(|_| {
+            "this is not a moment; write \"2027-01-31\" or \"2027-01-31T18:00:00Z\"".into()
+        })
     }
-    Some(digest)
 }
 
 #[cfg(test)]

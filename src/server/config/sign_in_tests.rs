@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::domain::Rights;
 use crate::server::config::{Config, parse};
 
 /// `correct horse`, hashed as cheaply as it goes.
@@ -120,7 +121,7 @@ fn every_mistake_is_told_with_what_to_do() {
         ),
         (
             "[sign_in]\nidle = \"1h\"\nlongest = \"30m\"".into(),
-            "c:9:11: `longest` must not be shorter",
+            "c:7:1: `longest` must not be shorter",
         ),
         (
             "[sign_in]\nidle = \"soon\"".into(),
@@ -132,7 +133,7 @@ fn every_mistake_is_told_with_what_to_do() {
         ),
         (
             "[sign_in]\ntrusted_header = \"a b\"".into(),
-            "c:8:18: this is not the name of a header",
+            "c:8:18: invalid HTTP header name",
         ),
         (
             "[sign_in]\ntrusted_header = \"x-user\"".into(),
@@ -162,15 +163,15 @@ fn every_mistake_is_told_with_what_to_do() {
             user("password_hash = \"$argon2i$v=19$m=8,t=1,p=1$c29tZXNhbHQ$x\""),
             "not an argon2id hash",
         ),
-        (hashed("groups = []"), "an empty list gives no rights"),
-        (hashed("keys = []"), "an empty list gives no rights"),
+        (hashed("groups = []"), "this list is empty"),
+        (hashed("keys = []"), "this list is empty"),
         (
             hashed("keys = [\"\"]"),
             "an empty pattern matches only the empty key",
         ),
         (
             hashed("groups = [\"order\"]"),
-            "c:11:11: there is no group of this name",
+            "c:7:1: there is no group \"order\" in this file",
         ),
         (
             format!("{}{}", hashed(""), hashed("")),

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_with::serde_as;
 use toml::Spanned;
 
-use super::file::{Source, duration};
-use super::node::{NodeTable, read_node};
+use super::node::{self, NodeTable};
+use super::source::Source;
+use super::values::{Period, Rule, Text, Wrong, seconds};
 use super::{ConfigError, NodeConfig, RedisUrl};
 
 /// What the keys begin with, unless it is said.
@@ -50,56 +52,62 @@ impl StateConfig {
 }
 
 /// The table as it stands in the file.
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
-    url: Spanned<String>,
-    password_file: Option<Spanned<PathBuf>>,
-    ca_file: Option<Spanned<PathBuf>>,
-    certificate_file: Option<Spanned<PathBuf>>,
-    key_file: Option<Spanned<PathBuf>>,
-    prefix: Option<Spanned<String>>,
-    timeout: Option<Spanned<String>>,
+    url: RedisUrl,
+    password_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
+    certificate_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
+    #[serde_as(as = "Option<Text<Prefix>>")]
+    prefix: Option<String>,
+    #[serde_as(as = "Text<Period>")]
+    #[serde(default = "seconds::<1>")]
+    timeout: Duration,
+}
+
+struct Prefix;
+
+impl Rule for Prefix {
+    type Value = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || text.len() > LONGEST_PREFIX || !is_plain {
+            return Err(
+                "`prefix` has 1 to 64 visible ASCII characters, like \"lockkeeper:\"".into(),
+            );
+        }
+        Ok(text.to_owned())
+    }
 }
 
 /// Reads the table; without one, nothing is shared.
 pub(super) fn read(
     source: &Source<'_>,
-    table: Option<&Table>,
-    environment: &dyn Fn(&str) -> Option<String>,
+    table: Option<Spanned<Table>>,
 ) -> Result<Option<StateConfig>, ConfigError> {
-    let Some(table) = table else { return Ok(None) };
-    let node = NodeTable::of_server(
-        &table.url,
-        [
-            &table.password_file,
-            &table.ca_file,
-            &table.certificate_file,
-            &table.key_file,
-        ],
-    );
-    let server = NodeConfig {
-        name: "state".to_owned(),
-        ..read_node(source, &node, 0, environment)?
+    let Some(spanned) = table else {
+        return Ok(None);
     };
-    let prefix = match &table.prefix {
-        Some(prefix) => {
-            let text = prefix.get_ref();
-            let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
-            if text.is_empty() || text.len() > LONGEST_PREFIX || !is_plain {
-                return Err(source.error(
-                    prefix,
-                    "`prefix` has 1 to 64 visible ASCII characters, like \"lockkeeper:\"",
-                ));
-            }
-            text.clone()
-        }
-        None => PREFIX.to_owned(),
+    let span = spanned.span();
+    let table = spanned.into_inner();
+    let node = NodeTable {
+        name: Some("state".to_owned()),
+        url: table.url,
+        password_file: table.password_file,
+        ca_file: table.ca_file,
+        certificate_file: table.certificate_file,
+        key_file: table.key_file,
+        read_from: None,
     };
+    let server = node::read(node, 0).map_err(|why| ConfigError(source.at(span, &why)))?;
     Ok(Some(StateConfig {
         server,
-        prefix,
-        timeout: duration(source, table.timeout.as_ref(), Duration::from_secs(1))?,
+        prefix: table.prefix.unwrap_or_else(|| PREFIX.to_owned()),
+        timeout: table.timeout,
     }))
 }
 
@@ -153,7 +161,7 @@ mod tests {
             ),
             (
                 "[state]\nurl = \"redis://h:1\"\nca_file = \"/none\"",
-                "l.toml:6:11: certificates are for TLS",
+                "l.toml:4:1: certificates are for TLS",
             ),
             (
                 "[state]\nurl = \"redis://h:1\"\ntimeout = \"0s\"",

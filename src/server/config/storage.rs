@@ -7,8 +7,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use super::file::expand;
-
 /// The file in the state directory.
 const FILE: &str = "lockkeeper.db";
 /// The smallest `max_size`: less would not hold what one minute can bring.
@@ -53,17 +51,6 @@ impl StorageConfig {
             url: StorageUrl::Postgres(url.into()),
             ..Self::default()
         }
-    }
-
-    /// Puts in what the environment has for each `${NAME}` of the URL.
-    pub(super) fn expand(
-        &mut self,
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), String> {
-        if let StorageUrl::Postgres(url) = &mut self.url {
-            *url = expand(url, environment)?;
-        }
-        Ok(())
     }
 }
 

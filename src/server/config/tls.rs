@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::Source;
+use super::source::Source;
 use crate::server::tls::ServerTls;
 
 /// The certificate that the console serves `https` with (`tls_certificate_file`, `tls_key_file`).

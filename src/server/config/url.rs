@@ -1,9 +1,12 @@
 //! The address of a Redis server, with credentials that are never printed.
 
+use std::str::FromStr;
+
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, RedisConnectionInfo};
+use serde_with::DeserializeFromStr;
 
 /// The address of a Redis server: `redis://`, `rediss://` (TLS) or `unix://`.
-#[derive(Clone)]
+#[derive(Clone, DeserializeFromStr)]
 pub struct RedisUrl {
     connection: ConnectionInfo,
 }
@@ -145,6 +148,14 @@ impl RedisUrl {
             0 => place,
             db => format!("{place}/{db}"),
         }
+    }
+}
+
+impl FromStr for RedisUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text)
     }
 }
 

