@@ -1,6 +1,7 @@
 //! Who did what to which lock, why, and how it ended: the words for it, and which acts are asked for.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::{Audited, LockKey, Timestamp, text};
@@ -10,6 +11,8 @@ use super::{Audited, LockKey, Timestamp, text};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ActKind {
     /// A lock was taken.
     Acquire,
@@ -36,41 +39,9 @@ pub enum ActKind {
 }
 
 impl ActKind {
-    /// Every kind, in the order of the filter.
-    pub const ALL: [Self; 11] = [
-        Self::Acquire,
-        Self::Extend,
-        Self::Release,
-        Self::ForceRelease,
-        Self::CompleteRelease,
-        Self::PutBack,
-        Self::Vouch,
-        Self::TakeToken,
-        Self::Sample,
-        Self::SignIn,
-        Self::SignOut,
-    ];
-
     /// The word in the file, in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Acquire => "acquire",
-            Self::Extend => "extend",
-            Self::Release => "release",
-            Self::ForceRelease => "force-release",
-            Self::CompleteRelease => "complete-release",
-            Self::PutBack => "put-back",
-            Self::Vouch => "vouch",
-            Self::TakeToken => "take-token",
-            Self::Sample => "sample",
-            Self::SignIn => "sign-in",
-            Self::SignOut => "sign-out",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.slug() == slug)
+        self.into()
     }
 }
 
@@ -90,6 +61,8 @@ impl ActKind {
     ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ActEnd {
     /// It was done.
     Done,
@@ -107,31 +80,9 @@ pub enum ActEnd {
 }
 
 impl ActEnd {
-    /// Every end, in the order of the filter.
-    pub const ALL: [Self; 6] = [
-        Self::Done,
-        Self::Partial,
-        Self::Refused,
-        Self::Failed,
-        Self::Unknown,
-        Self::InProgress,
-    ];
-
     /// The word in the file, in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Partial => "partial",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-            Self::InProgress => "in-progress",
-        }
-    }
-
-    /// The end with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|end| end.slug() == slug)
+        self.into()
     }
 }
 

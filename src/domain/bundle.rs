@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::search::Ask;
@@ -12,6 +13,8 @@ use super::{Flag, Lock, LockId, Order, Owner, Rank, Timestamp, Verdict, owners, 
 /// What locks of a bundle have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum By {
     /// What their names begin with, up to the part that varies.
     Prefix,
@@ -22,21 +25,9 @@ pub enum By {
 }
 
 impl By {
-    /// Every way.
-    pub const ALL: [Self; 3] = [Self::Prefix, Self::Owner, Self::Group];
-
     /// The word in the API and in URLs.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Prefix => "prefix",
-            Self::Owner => "owner",
-            Self::Group => "group",
-        }
-    }
-
-    /// The way with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.slug() == slug)
+        self.into()
     }
 
     /// What a search asks for that lets through the locks of the bundle with this name, and no other; a group is chosen in

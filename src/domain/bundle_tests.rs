@@ -153,7 +153,7 @@ fn only_what_the_filter_lets_through_is_bundled() {
 #[test]
 fn a_bundle_that_is_opened_shows_as_many_locks_as_it_counted() {
     let board = board();
-    for by in By::ALL {
+    for &by in By::VARIANTS {
         for (name, locks, attention) in told(&view(by), &board) {
             let search: Search = by.ask(&name).map_or_else(Search::default, |ask| {
                 Search::default().with(ask).to_string().parse().unwrap()

@@ -1,6 +1,7 @@
 //! How sure it is that a key is a lock, and that library's.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 /// How sure it is that a key is a lock.
@@ -19,6 +20,8 @@ use utoipa::ToSchema;
     ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Confidence {
     /// Nothing else looks like this, or the configuration says so.
     #[default]
@@ -30,20 +33,8 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Every degree, the surest first.
-    pub const ALL: [Self; 3] = [Self::Sure, Self::Likely, Self::Possible];
-
     /// The word in the API, in filters and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Sure => "sure",
-            Self::Likely => "likely",
-            Self::Possible => "possible",
-        }
-    }
-
-    /// The degree with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.slug() == slug)
+        self.into()
     }
 }

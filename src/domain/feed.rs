@@ -1,11 +1,14 @@
 //! How a node tells of changes, and what its user is not allowed to do.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// How changes on a node are learnt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FeedLevel {
     /// The server tells every change (`CLIENT TRACKING … BCAST`).
     Tracking,
@@ -19,11 +22,7 @@ pub enum FeedLevel {
 impl FeedLevel {
     /// The word in the API and in the configuration.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Tracking => "tracking",
-            Self::Keyspace => "keyspace",
-            Self::Poll => "poll",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the doctor finds: what is wrong with a group, how that is known, why it matters for locks, and what helps.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::Timestamp;
@@ -10,6 +11,8 @@ use super::Timestamp;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Severity {
     /// As it is, a lock can be given to two owners, or cannot be taken or given back at all.
     Error,
@@ -22,11 +25,7 @@ pub enum Severity {
 impl Severity {
     /// The word in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+        self.into()
     }
 }
 

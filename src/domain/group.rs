@@ -1,6 +1,7 @@
 //! Groups and their nodes as people see them: health, clock, and how much of the keyspace was seen.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::{FeedLevel, MissingPermission, Timestamp};
@@ -22,6 +23,8 @@ pub enum GroupKind {
 /// What a group is used for; decides how much confirmation a release asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Environment {
     /// A release asks for the lock's name typed out.
     Production,
@@ -35,17 +38,15 @@ pub enum Environment {
 impl Environment {
     /// The word in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Production => "production",
-            Self::Staging => "staging",
-            Self::Development => "development",
-        }
+        self.into()
     }
 }
 
 /// Whether a node can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum NodeState {
     /// Answers.
     Up,
@@ -60,12 +61,7 @@ pub enum NodeState {
 impl NodeState {
     /// The word in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::Loading => "loading",
-            Self::Refused => "refused",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who held a lock from when to when, how each hold ended, and how long it is usually held.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::{Fingerprint, Timestamp};
@@ -8,6 +9,8 @@ use super::{Fingerprint, Timestamp};
 /// How a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum HowEnded {
     /// It was gone before its lease was over: released, deleted by somebody else, or evicted. Nodes do not tell these apart.
     Released,
@@ -24,13 +27,7 @@ pub enum HowEnded {
 impl HowEnded {
     /// The word in the API and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Forced => "forced",
-            Self::TakenOver => "taken-over",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 

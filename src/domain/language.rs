@@ -1,10 +1,12 @@
 //! The languages that the console speaks, and which of them a request asks for.
 
+use strum::VariantArray;
+
 /// The cookie that holds the language somebody chose, as its [tag](Language::tag).
 pub const COOKIE: &str = "lockkeeper-language";
 
 /// A language that the console speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, VariantArray)]
 pub enum Language {
     /// English, for whoever asked for none that is spoken here.
     #[default]
@@ -14,9 +16,6 @@ pub enum Language {
 }
 
 impl Language {
-    /// Every language, in the order of the switch.
-    pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
-
     /// Its tag (BCP 47): `en`, `zh-CN`.
     pub fn tag(self) -> &'static str {
         match self {
@@ -36,8 +35,9 @@ impl Language {
     /// The language of a tag, whatever its region: `zh`, `zh-Hans-CN`, `EN-us`.
     pub fn from_tag(tag: &str) -> Option<Self> {
         let primary = tag.trim().split('-').next().unwrap_or_default();
-        Self::ALL
-            .into_iter()
+        Self::VARIANTS
+            .iter()
+            .copied()
             .find(|language| language.tag()[..2].eq_ignore_ascii_case(primary))
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::{Confidence, Flag, Format, Lock, LockId, Owner, Search, Sight, Timestamp, Verdict};
@@ -66,6 +67,8 @@ impl Filter {
 /// What a list is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Sort {
     /// How much it needs a person; among equals the one held longest.
     #[default]
@@ -85,33 +88,9 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// Every order, as the API names them.
-    pub const ALL: [Self; 7] = [
-        Self::Attention,
-        Self::Key,
-        Self::Lease,
-        Self::Held,
-        Self::Owner,
-        Self::Contention,
-        Self::Renewals,
-    ];
-
     /// The word in the API and in URLs.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Attention => "attention",
-            Self::Key => "key",
-            Self::Lease => "lease",
-            Self::Held => "held",
-            Self::Owner => "owner",
-            Self::Contention => "contention",
-            Self::Renewals => "renewals",
-        }
-    }
-
-    /// The order with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|sort| sort.slug() == slug)
+        self.into()
     }
 
     /// The end that people want to see first when they do not say.
@@ -178,6 +157,8 @@ impl Rank<'_> {
 /// Which end of the order comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Order {
     /// The smallest first.
     #[default]
@@ -189,17 +170,7 @@ pub enum Order {
 impl Order {
     /// The word in the API and in URLs.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Asc => "asc",
-            Self::Desc => "desc",
-        }
-    }
-
-    /// The order with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Asc, Self::Desc]
-            .into_iter()
-            .find(|order| order.slug() == slug)
+        self.into()
     }
 
     /// Compares two places.

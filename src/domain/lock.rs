@@ -1,6 +1,7 @@
 //! A lock as observed: owner, verdict, flags, lease, and what each node said.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::{
@@ -63,6 +64,8 @@ pub enum Mode {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// One owner on at least a quorum of all configured nodes.
     Held,
@@ -75,22 +78,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Every verdict, in the order of the filter.
-    pub const ALL: [Self; 4] = [Self::Held, Self::Partial, Self::Split, Self::Unknown];
-
     /// The word in the API, in filters and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Partial => "partial",
-            Self::Split => "split",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The verdict with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verdict| verdict.slug() == slug)
+        self.into()
     }
 }
 
@@ -99,6 +89,8 @@ impl Verdict {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Flag {
     /// The key has no TTL and the value names no end: only a release ends it.
     NoExpiry,
@@ -120,35 +112,9 @@ pub enum Flag {
 }
 
 impl Flag {
-    /// Every flag, in the order of the filter.
-    pub const ALL: [Self; 8] = [
-        Self::NoExpiry,
-        Self::AtRisk,
-        Self::Overdue,
-        Self::Endless,
-        Self::Contended,
-        Self::Split,
-        Self::Fragment,
-        Self::RestartHazard,
-    ];
-
     /// The word in the API, in filters and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::NoExpiry => "no-expiry",
-            Self::AtRisk => "at-risk",
-            Self::Overdue => "overdue",
-            Self::Endless => "endless",
-            Self::Contended => "contended",
-            Self::Split => "split",
-            Self::Fragment => "fragment",
-            Self::RestartHazard => "restart-hazard",
-        }
-    }
-
-    /// The flag with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|flag| flag.slug() == slug)
+        self.into()
     }
 }
 
@@ -167,7 +133,7 @@ pub struct Lock {
     pub mode: Mode,
     /// What the nodes' answers add up to.
     pub verdict: Verdict,
-    /// What needs attention, in the order of [`Flag::ALL`].
+    /// What needs attention, in the order of [`Flag`].
     pub flags: Vec<Flag>,
     /// The owner with a quorum; null where nobody is seen with one.
     pub owner: Option<Owner>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::text::contains;
@@ -26,7 +27,8 @@ pub enum OwnersBy {
 }
 
 /// What comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum OwnersSort {
     /// Those that need attention, then by their oldest hold.
     #[default]
@@ -42,24 +44,9 @@ pub enum OwnersSort {
 }
 
 impl OwnersSort {
-    /// Every order.
-    pub const ALL: [Self; 5] = [
-        Self::Attention,
-        Self::Name,
-        Self::Locks,
-        Self::Oldest,
-        Self::AtRisk,
-    ];
-
     /// The word in the URL.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Attention => "attention",
-            Self::Name => "name",
-            Self::Locks => "locks",
-            Self::Oldest => "oldest",
-            Self::AtRisk => "at-risk",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
 use super::{Fault, LockId, LockKey, glob};
@@ -10,6 +11,8 @@ use super::{Fault, LockId, LockKey, glob};
 /// How much somebody is trusted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray, EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Role {
     /// Sees, never acts.
     Viewer,
@@ -20,21 +23,14 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role, the least trusted first.
-    pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
-
     /// The word in the configuration and on screen.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
+        self.into()
     }
 }
 
 /// What somebody wants to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Verb {
     /// See groups, nodes, locks and their past.
     See,
@@ -59,20 +55,6 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Every verb.
-    pub const ALL: [Self; 10] = [
-        Self::See,
-        Self::ReadRaw,
-        Self::Acquire,
-        Self::Extend,
-        Self::Release,
-        Self::ForceRelease,
-        Self::Vouch,
-        Self::Sample,
-        Self::ReadAudit,
-        Self::Administer,
-    ];
-
     /// The least role that may.
     pub fn needs(self) -> Role {
         match self {

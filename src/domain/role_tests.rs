@@ -62,7 +62,7 @@ fn groups_limit_what_is_seen_and_done_and_names_what_is_done() {
         let id = lock(group, key);
         let sight = rights.sight();
         assert_eq!(sight.shows(group), sees, "{group}");
-        for verb in Verb::ALL {
+        for &verb in Verb::VARIANTS {
             let may = match verb {
                 Verb::See | Verb::ReadRaw | Verb::Sample | Verb::ReadAudit => sees,
                 Verb::Acquire | Verb::Extend | Verb::Release | Verb::ForceRelease | Verb::Vouch => {
@@ -81,7 +81,7 @@ fn nobody_acts_in_a_group_that_is_read_only_and_everybody_sees_it() {
     let id = lock("orders", "lock:a");
     let place = Place::lock(&id).read_only(true);
     let admin = Rights::everywhere(Role::Admin);
-    for verb in Verb::ALL {
+    for &verb in Verb::VARIANTS {
         assert_eq!(admin.may(verb, place).is_err(), verb.is_act(), "{verb:?}");
     }
 }

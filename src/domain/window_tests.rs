@@ -1,6 +1,7 @@
 //! What a window shows of a board, and what it counts.
 
 use serde_json::json;
+use strum::VariantArray as _;
 
 use super::*;
 use crate::domain::{Flag, Verdict};
@@ -61,7 +62,7 @@ fn names(window: &Window) -> Vec<String> {
 #[test]
 fn a_window_is_the_beginning_of_the_sorted_list() {
     let board = board();
-    for sort in Sort::ALL {
+    for &sort in Sort::VARIANTS {
         let all = view(sort, usize::MAX).of(&board, None, NOW);
         assert_eq!((all.locks.len(), all.total, all.rest), (52, 52, 52));
         for limit in [0, 1, 7, 52, 53] {

@@ -1,6 +1,7 @@
 //! Everything that crosses the wire comes back as it was.
 
 use serde::de::DeserializeOwned;
+use strum::VariantArray as _;
 
 use super::*;
 use crate::domain::Source;
@@ -86,7 +87,7 @@ fn lock() -> Lock {
         confidence: Confidence::Likely,
         mode: Mode::Exclusive,
         verdict: Verdict::Split,
-        flags: Flag::ALL.to_vec(),
+        flags: Flag::VARIANTS.to_vec(),
         owner: None,
         owners: vec![owner()],
         lease: Lease::Expires {

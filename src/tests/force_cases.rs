@@ -43,7 +43,7 @@ fn case(told: &'static str) -> Case {
     };
     Case {
         name,
-        format: Format::from_slug(lock[1]).unwrap(),
+        format: lock[1].parse().unwrap(),
         is_pinned: lock[0] == "pinned",
         key: lock[2],
         owner: lock[3],

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use lockkeeper::domain::library::Recipe;
 use lockkeeper::domain::{ActOutcome, Format};
 use lockkeeper::server::locking::{Permissions, force_permissions};
+use strum::VariantArray as _;
 
 use crate::force_cases::{Case, cases};
 use crate::force_recipes::{Scene, pin};
@@ -81,13 +82,13 @@ fn the_page_lists_what_each_recipe_needs() {
     let mut told = BTreeSet::new();
     for (formats, row) in &rows[1..] {
         for slug in formats {
-            let format = Format::from_slug(slug).unwrap();
+            let format = slug.parse::<Format>().unwrap();
             let needed = force_permissions::of(format.library().recipe);
             assert_eq!(*row, rules(&needed), "{slug}");
             told.insert(format);
         }
     }
-    for format in Format::ALL {
+    for &format in Format::VARIANTS {
         let is_told = told.contains(&format);
         let is_simple = matches!(format.library().recipe, Recipe::Value | Recipe::Nothing);
         assert_eq!(is_told, !is_simple, "{format}");

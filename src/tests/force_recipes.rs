@@ -8,6 +8,7 @@ use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, Pin};
 use lockkeeper::server::formats::fingerprint;
 use redis::aio::MultiplexedConnection;
+use strum::VariantArray as _;
 
 use crate::force_cases::{Case, cases};
 use crate::support::ask;
@@ -243,8 +244,9 @@ async fn what_changed_between_the_look_and_the_act_is_left_alone() {
 
 #[tokio::test]
 async fn every_format_of_one_string_is_compared_and_deleted() {
-    let strings = Format::ALL
-        .into_iter()
+    let strings = Format::VARIANTS
+        .iter()
+        .copied()
         .filter(|format| format.library().recipe == Recipe::Value);
     let nodes = RedisNodes::start(1).await;
     let mut client = nodes.0[0].client().await;

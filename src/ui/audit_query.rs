@@ -1,6 +1,6 @@
 //! What the audit page shows, as the URL says it.
 
-use crate::domain::{ActEnd, ActKind, AuditFilter, LockId, LockKey, Timestamp};
+use crate::domain::{AuditFilter, LockId, LockKey, Timestamp};
 
 use super::paths;
 
@@ -43,9 +43,9 @@ impl AuditQuery {
             match name {
                 "group" => filter.group = Some(value),
                 "key_encoded" => filter.key = LockKey::decode(&value),
-                "act" => filter.act = ActKind::from_slug(&value),
+                "act" => filter.act = value.parse().ok(),
                 "who" => filter.who = Some(value),
-                "end" => filter.end = ActEnd::from_slug(&value),
+                "end" => filter.end = value.parse().ok(),
                 "q" => filter.text = Some(value),
                 "from" => filter.from = moment(&value),
                 "until" => filter.until = moment(&value),
@@ -136,6 +136,7 @@ fn moment(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{ActEnd, ActKind};
 
     #[test]
     fn the_state_survives_the_address_bar() {

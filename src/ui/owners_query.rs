@@ -7,10 +7,7 @@ use super::paths;
 /// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
 pub fn parse(search: &str) -> OwnersAsked {
     let text = |name| paths::value(search, name).map(|value| value.text().into_owned());
-    let sort = text("sort").and_then(|slug| {
-        let mut all = OwnersSort::ALL.into_iter();
-        all.find(|sort| sort.slug() == slug)
-    });
+    let sort = text("sort").and_then(|slug| slug.parse().ok());
     OwnersAsked {
         by: match text("by").as_deref() {
             Some("label") => OwnersBy::Label,
@@ -48,11 +45,13 @@ pub fn search(asked: &OwnersAsked) -> String {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     #[test]
     fn the_state_survives_the_address_bar() {
-        for sort in OwnersSort::ALL {
+        for &sort in OwnersSort::VARIANTS {
             let asked = OwnersAsked {
                 by: OwnersBy::Label,
                 text: "web-2 pid 7&x=ü".to_owned(),

@@ -59,12 +59,12 @@ impl Query {
                 "show" if value == "attention" => query.only = Only::Attention,
                 "show" if value == "possible" => query.only = Only::Possible,
                 "verdict" => {
-                    query.only = Verdict::from_slug(&value).map_or(query.only, Only::Verdict);
+                    query.only = value.parse().map_or(query.only, Only::Verdict);
                 }
-                "flag" => query.only = Flag::from_slug(&value).map_or(query.only, Only::Flag),
-                "sort" => query.sort = Sort::from_slug(&value).unwrap_or(query.sort),
-                "order" => query.order = Order::from_slug(&value),
-                "by" => query.by = By::from_slug(&value),
+                "flag" => query.only = value.parse().map_or(query.only, Only::Flag),
+                "sort" => query.sort = value.parse().unwrap_or(query.sort),
+                "order" => query.order = value.parse().ok(),
+                "by" => query.by = value.parse().ok(),
                 "from" => query.from = value.parse().unwrap_or(0),
                 _ => {}
             }

@@ -102,11 +102,6 @@ impl Format {
         self.library().slug
     }
 
-    /// The format with this name.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.slug() == slug)
-    }
-
     /// What happens next in that library once its lock was released by somebody else: one sentence for the dialog.
     pub fn after_release(self) -> &'static str {
         self.library().after_release
@@ -178,22 +173,24 @@ impl std::fmt::Display for Format {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     #[test]
     fn the_slug_is_what_goes_over_the_wire() {
-        for format in Format::ALL {
+        for &format in Format::VARIANTS {
             assert_eq!(
                 serde_json::to_string(&format).unwrap(),
                 format!("\"{}\"", format.slug())
             );
-            assert_eq!(Format::from_slug(format.slug()), Some(format));
+            assert_eq!(format.slug().parse(), Ok(format));
         }
     }
 
     #[test]
     fn every_row_ends_like_a_part_of_a_sentence() {
-        for format in Format::ALL {
+        for &format in Format::VARIANTS {
             let says = format.after_release();
             assert!(!says.is_empty() && !says.ends_with('.'), "{format}: {says}");
             assert!(!says.starts_with(' '), "{format}: {says}");
@@ -202,8 +199,9 @@ mod tests {
 
     #[test]
     fn a_lock_that_comes_back_says_so() {
-        let returning = Format::ALL
-            .into_iter()
+        let returning = Format::VARIANTS
+            .iter()
+            .copied()
             .filter(|format| format.library().hazards.contains(&Hazard::ComesBack));
         for format in returning {
             assert!(format.after_release().contains("back"), "{format}");

@@ -134,6 +134,8 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     #[test]
@@ -157,8 +159,9 @@ mod tests {
 
     #[test]
     fn only_a_counter_without_owners_cannot_be_released() {
-        let stuck = Format::ALL
-            .into_iter()
+        let stuck = Format::VARIANTS
+            .iter()
+            .copied()
             .filter(|format| format.why_not_releasable().is_some());
         assert_eq!(stuck.collect::<Vec<_>>(), [Format::RedissonSemaphore]);
     }

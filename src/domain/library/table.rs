@@ -1,6 +1,7 @@
 //! The table: one row per format, in the order of languages.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::Hazard::{ComesBack, EndsTheNext, RunsTwice, StopsTheOwner};
@@ -10,15 +11,12 @@ use super::{Hazard, Library, Meaning, Recipe};
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident: $slug:tt, $name:literal, $meaning:ident, $recipe:ident, $hazards:expr, $after:literal;)*) => {
         /// The layout of a lock: which library writes keys like this. Where libraries cannot be told apart it is the commonest, or `plain`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, EnumString, IntoStaticStr, VariantArray)]
         pub enum Format {
-            $($(#[$doc])* #[serde(rename = $slug)] $variant,)*
+            $($(#[$doc])* #[serde(rename = $slug)] #[strum(serialize = $slug)] $variant,)*
         }
 
         impl Format {
-            /// Every format, for filters and documentation.
-            pub const ALL: [Self; 56] = [$(Self::$variant),*];
-
             /// What is known about it.
             pub fn library(self) -> &'static Library {
                 match self {

@@ -1,7 +1,8 @@
 //! What could be meant by a word that is not finished.
 
+use strum::VariantArray as _;
+
 use super::Field;
-use crate::domain::Verdict;
 
 /// So many offers are made at most.
 const MOST_OFFERS: usize = 8;
@@ -92,7 +93,12 @@ fn unnamed(word: &str, known: &Known) -> Vec<String> {
         Field::Is => "is:attention".to_owned(),
         other => format!("{}:", other.name()),
     };
-    let mut offers: Vec<String> = Field::ALL.into_iter().filter(begins).map(open).collect();
+    let mut offers: Vec<String> = Field::VARIANTS
+        .iter()
+        .copied()
+        .filter(begins)
+        .map(open)
+        .collect();
     if word.len() > 1 {
         for field in [
             Field::Verdict,
@@ -117,10 +123,7 @@ fn values(field: Field, known: &Known) -> Vec<String> {
         Field::Node => known.nodes.clone(),
         Field::Owner | Field::Host => known.owners.clone(),
         Field::Format => known.formats.clone(),
-        Field::Verdict => Verdict::ALL
-            .map(|verdict| verdict.slug().to_owned())
-            .to_vec(),
-        Field::Flag | Field::Confidence | Field::Is | Field::Lease => words(),
+        Field::Verdict | Field::Flag | Field::Confidence | Field::Is | Field::Lease => words(),
         Field::Key | Field::Prefix | Field::Held => Vec::new(),
     }
 }

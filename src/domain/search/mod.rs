@@ -10,6 +10,8 @@ mod print;
 pub use complete::{Completion, Known, complete};
 pub use parse::{SearchError, Wrong};
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::text::contains;
 use super::{By, Confidence, Flag, Format, Lock, Timestamp, Verdict, glob};
 
@@ -76,7 +78,8 @@ pub enum Than {
 }
 
 /// What can be asked for by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Field {
     /// The group.
     Group,
@@ -84,8 +87,10 @@ pub enum Field {
     Verdict,
     /// A flag.
     Flag,
-    /// The layout.
-    Format,
+    /// How long it has been held.
+    Held,
+    /// What is left of its lease.
+    Lease,
     /// Part of an owner's label, or the beginning of a fingerprint.
     Owner,
     /// The name.
@@ -96,51 +101,18 @@ pub enum Field {
     Host,
     /// A node that shows it.
     Node,
-    /// How long it has been held.
-    Held,
-    /// What is left of its lease.
-    Lease,
-    /// How sure it is that this is a lock.
-    Confidence,
+    /// The layout.
+    Format,
     /// `is:attention`.
     Is,
+    /// How sure it is that this is a lock.
+    Confidence,
 }
 
 impl Field {
-    /// Every field, the most used first.
-    pub const ALL: [Self; 13] = [
-        Self::Group,
-        Self::Verdict,
-        Self::Flag,
-        Self::Held,
-        Self::Lease,
-        Self::Owner,
-        Self::Key,
-        Self::Prefix,
-        Self::Host,
-        Self::Node,
-        Self::Format,
-        Self::Is,
-        Self::Confidence,
-    ];
-
     /// Its name as it is written.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Group => "group",
-            Self::Verdict => "verdict",
-            Self::Flag => "flag",
-            Self::Format => "format",
-            Self::Owner => "owner",
-            Self::Key => "key",
-            Self::Prefix => "prefix",
-            Self::Host => "host",
-            Self::Node => "node",
-            Self::Held => "held",
-            Self::Lease => "lease",
-            Self::Confidence => "confidence",
-            Self::Is => "is",
-        }
+        self.into()
     }
 
     /// One whole term with it, for whoever wants to see how it is meant.
@@ -165,10 +137,10 @@ impl Field {
     /// The words that it takes; none where it takes any.
     pub fn words(self) -> Vec<&'static str> {
         match self {
-            Self::Verdict => Verdict::ALL.map(Verdict::slug).to_vec(),
-            Self::Flag => Flag::ALL.map(Flag::slug).to_vec(),
-            Self::Format => Format::ALL.map(Format::slug).to_vec(),
-            Self::Confidence => Confidence::ALL.map(Confidence::slug).to_vec(),
+            Self::Verdict => Verdict::VARIANTS.iter().map(|one| one.slug()).collect(),
+            Self::Flag => Flag::VARIANTS.iter().map(|one| one.slug()).collect(),
+            Self::Format => Format::VARIANTS.iter().map(|one| one.slug()).collect(),
+            Self::Confidence => Confidence::VARIANTS.iter().map(|one| one.slug()).collect(),
             Self::Is => vec!["attention"],
             Self::Lease => vec!["none"],
             Self::Group
@@ -182,8 +154,9 @@ impl Field {
     }
 
     fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
+        Self::VARIANTS
+            .iter()
+            .copied()
             .find(|field| field.name().eq_ignore_ascii_case(name))
     }
 }

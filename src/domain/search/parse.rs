@@ -1,7 +1,6 @@
 //! Reads a search. What is wrong is told with its place and with what would be right.
 
 use super::{Ask, Field, Search, Term, Than, is_pattern};
-use crate::domain::{Confidence, Flag, Format, Verdict};
 
 /// A search that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,14 +212,16 @@ impl Reader<'_> {
                 .each(from, text, field, |word| Some(word.to_owned()))
                 .map(Ask::Group),
             Field::Verdict => self
-                .each(from, text, field, Verdict::from_slug)
+                .each(from, text, field, |word| word.parse().ok())
                 .map(Ask::Verdict),
-            Field::Flag => self.each(from, text, field, Flag::from_slug).map(Ask::Flag),
+            Field::Flag => self
+                .each(from, text, field, |word| word.parse().ok())
+                .map(Ask::Flag),
             Field::Format => self
-                .each(from, text, field, Format::from_slug)
+                .each(from, text, field, |word| word.parse().ok())
                 .map(Ask::Format),
             Field::Confidence => self
-                .each(from, text, field, Confidence::from_slug)
+                .each(from, text, field, |word| word.parse().ok())
                 .map(Ask::Confidence),
             Field::Is => {
                 let is_it = |word: &str| (word == "attention").then_some(Ask::Attention);

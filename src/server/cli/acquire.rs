@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{acts, document, print};
 use super::direct::{Direct, failed};
-use super::options::{Straight, Which, millis, span};
+use super::options::{Straight, Which, millis, span, word};
 use super::run::terminal::suspend_waiting;
 use super::signals::{Signals, status_of};
 use super::text::{self, Page};
@@ -71,10 +71,7 @@ impl Acquire {
 
 /// Reads the name of a format.
 pub fn format(slug: &str) -> Result<Format, String> {
-    Format::from_slug(slug).ok_or_else(|| {
-        let known: Vec<&str> = Format::ALL.into_iter().map(Format::slug).collect();
-        format!("a format is one of {}", known.join(", "))
-    })
+    word(slug).map_err(|why| format!("a format: {why}"))
 }
 
 /// Takes the lock; the exit status is 0, or that of a signal that ended the waiting.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::Failure;
 use super::answer::{document, note, show};
+use super::options::word;
 use super::token::TokenFile;
 use crate::domain::Timestamp;
 use crate::domain::role::Role;
@@ -20,7 +21,7 @@ pub struct ApiToken {
     #[arg(value_name = "ID")]
     id: String,
     /// viewer, operator or admin.
-    #[arg(long, value_name = "ROLE", value_parser = role)]
+    #[arg(long, value_name = "ROLE", value_parser = word::<Role>)]
     role: Role,
     /// Only for this group; may be given again for others.
     #[arg(long, value_name = "GROUP")]
@@ -43,11 +44,6 @@ impl ApiToken {
     pub fn wants_json(&self) -> bool {
         self.json
     }
-}
-
-fn role(text: &str) -> Result<Role, String> {
-    let known = Role::ALL.into_iter().find(|role| role.slug() == text);
-    known.ok_or_else(|| format!("it is one of {}", Role::ALL.map(Role::slug).join(", ")))
 }
 
 fn moment(text: &str) -> Result<String, String> {

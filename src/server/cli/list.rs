@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::answer::{document, note, show as print, status};
 use super::direct::Direct;
-use super::options::{Straight, span};
+use super::options::{Straight, span, word};
 use super::show::{flags, verdict_style};
 use super::text::{self, Page, Style, visible};
 use super::{Failure, counted};
@@ -39,28 +39,28 @@ pub struct List {
     #[arg(long, visible_alias = "q", value_name = "SEARCH", value_parser = search)]
     query: Option<Search>,
     /// Only this verdict: held, partial, split, unknown.
-    #[arg(long, value_name = "VERDICT", value_parser = |text: &str| word(text, Verdict::from_slug, &Verdict::ALL.map(Verdict::slug)))]
+    #[arg(long, value_name = "VERDICT", value_parser = word::<Verdict>)]
     verdict: Option<Verdict>,
     /// Only with this flag: no-expiry, at-risk, overdue, endless, contended, split, fragment, restart-hazard.
-    #[arg(long, value_name = "FLAG", value_parser = |text: &str| word(text, Flag::from_slug, &Flag::ALL.map(Flag::slug)))]
+    #[arg(long, value_name = "FLAG", value_parser = word::<Flag>)]
     flag: Option<Flag>,
     /// Only this layout: plain, redisson, redis-py …
-    #[arg(long, value_name = "FORMAT", value_parser = |text: &str| word(text, Format::from_slug, &Format::ALL.map(Format::slug)))]
+    #[arg(long, value_name = "FORMAT", value_parser = word::<Format>)]
     format: Option<Format>,
     /// Only this confidence: sure, likely, possible [default: sure and likely].
-    #[arg(long, value_name = "DEGREE", value_parser = |text: &str| word(text, Confidence::from_slug, &Confidence::ALL.map(Confidence::slug)))]
+    #[arg(long, value_name = "DEGREE", value_parser = word::<Confidence>)]
     confidence: Option<Confidence>,
     /// Only this owner: part of the label, or the beginning of the fingerprint.
     #[arg(long, value_name = "TEXT")]
     owner: Option<String>,
     /// attention, key, lease, held, owner, contention, renewals.
-    #[arg(long, value_name = "WORD", default_value = "attention", value_parser = |text: &str| word(text, Sort::from_slug, &Sort::ALL.map(Sort::slug)))]
+    #[arg(long, value_name = "WORD", default_value = "attention", value_parser = word::<Sort>)]
     sort: Sort,
     /// asc or desc [default: the end that people want to see first].
-    #[arg(long, value_name = "ORDER", value_parser = |text: &str| word(text, Order::from_slug, &["asc", "desc"]))]
+    #[arg(long, value_name = "ORDER", value_parser = word::<Order>)]
     order: Option<Order>,
     /// One line for all locks of a prefix, an owner's host or a group, with their counts: prefix, owner, group.
-    #[arg(long, value_name = "WORD", value_parser = |text: &str| word(text, By::from_slug, &By::ALL.map(By::slug)))]
+    #[arg(long, value_name = "WORD", value_parser = word::<By>)]
     by: Option<By>,
     /// At most so many locks, or lines of them [default: all].
     #[arg(long, value_name = "N")]
@@ -102,10 +102,6 @@ impl List {
 
 fn search(text: &str) -> Result<Search, SearchError> {
     text.parse()
-}
-
-fn word<T>(text: &str, read: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, String> {
-    read(text).ok_or_else(|| format!("it is one of {}", words.join(", ")))
 }
 
 /// Lists; the exit status is 0 only if no held lock can be missing.

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use strum::VariantArray;
 
 use super::Failure;
 use crate::domain::{LockId, LockKey};
@@ -135,4 +137,18 @@ pub fn span(text: &str) -> Result<Duration, String> {
 /// A span in whole milliseconds.
 pub fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+/// Reads one of the words of an enum.
+pub fn word<T>(text: &str) -> Result<T, String>
+where
+    T: FromStr + VariantArray + Copy + Into<&'static str>,
+{
+    let known = || {
+        T::VARIANTS
+            .iter()
+            .map(|&one| one.into())
+            .collect::<Vec<_>>()
+    };
+    text.parse()
+        .map_err(|_| format!("it is one of {}", known().join(", ")))
 }

@@ -211,7 +211,7 @@ impl Rule for LockAct {
     type Value = ActKind;
 
     fn read(slug: &str) -> Result<ActKind, Wrong> {
-        let act = ActKind::from_slug(slug).filter(|act| match act {
+        let act = slug.parse().ok().filter(|act| match act {
             ActKind::Acquire
             | ActKind::Extend
             | ActKind::Release

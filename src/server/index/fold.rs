@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::VariantArray as _;
+
 use super::history::Expected;
 use super::holders::{self, Other, SAME_DEADLINE_MS, Track};
 use super::merge::Entry;
@@ -453,8 +455,9 @@ fn flags(
     let unusual = marks
         .expected
         .is_some_and(|expected| held_ms > expected.overdue_after_ms);
-    Flag::ALL
-        .into_iter()
+    Flag::VARIANTS
+        .iter()
+        .copied()
         .filter(|flag| match flag {
             Flag::NoExpiry => lock.lease == Lease::Never,
             Flag::AtRisk => at_risk && !over && lock.verdict == Verdict::Held,

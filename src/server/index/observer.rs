@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use strum::VariantArray as _;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -178,7 +179,7 @@ impl Observer {
             other => lock.has(*other),
         };
         let lock = Lock {
-            flags: Flag::ALL.into_iter().filter(has).collect(),
+            flags: Flag::VARIANTS.iter().copied().filter(has).collect(),
             evidence,
             unmeasured,
             ..Lock::clone(lock)

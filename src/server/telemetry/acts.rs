@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use strum::VariantArray as _;
+
 use super::counts::Counts;
 use super::page::Page;
 use super::traces;
 use crate::domain::{ActKind, Fault, GroupView};
 
 /// One for each kind of act.
-type OfGroup = Arc<[Counts<&'static str>; ActKind::ALL.len()]>;
+type OfGroup = Arc<[Counts<&'static str>; ActKind::VARIANTS.len()]>;
 
 /// What came of the acts.
 pub struct Acts {
@@ -76,7 +78,7 @@ impl Acts {
         let groups = names.filter_map(|name| Some((name, self.of_group(name)?)));
         let elsewhere = ("", Arc::clone(&self.elsewhere));
         for (group, counts) in groups.chain([elsewhere]) {
-            for (act, counts) in ActKind::ALL.into_iter().zip(counts.iter()) {
+            for (act, counts) in ActKind::VARIANTS.iter().copied().zip(counts.iter()) {
                 for (outcome, n) in counts.each() {
                     let labels = [("group", group), ("act", act.slug()), ("outcome", outcome)];
                     acts.add(&labels, n);

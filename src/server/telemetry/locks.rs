@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use strum::VariantArray as _;
+
 use super::Now;
 use super::page::Page;
 use crate::domain::{Confidence, Flag, Format, Lock, Mode, Timestamp, Verdict};
@@ -10,7 +12,7 @@ use crate::domain::{Confidence, Flag, Format, Lock, Mode, Timestamp, Verdict};
 #[derive(Default)]
 struct InGroup {
     formats: BTreeMap<Format, OfFormat>,
-    flags: [u64; Flag::ALL.len()],
+    flags: [u64; Flag::VARIANTS.len()],
     attention: u64,
     possible: u64,
 }
@@ -18,7 +20,7 @@ struct InGroup {
 /// And of one format.
 #[derive(Default)]
 struct OfFormat {
-    verdicts: [u64; Verdict::ALL.len()],
+    verdicts: [u64; Verdict::VARIANTS.len()],
     /// When the oldest hold began.
     oldest_hold: Option<Timestamp>,
     /// When the lock that waits longest for its next renewal was renewed last.
@@ -34,10 +36,10 @@ impl InGroup {
         }
         self.attention += u64::from(lock.needs_attention());
         for flag in &lock.flags {
-            self.flags[place(&Flag::ALL, flag)] += 1;
+            self.flags[place(Flag::VARIANTS, flag)] += 1;
         }
         let format = self.formats.entry(lock.format).or_default();
-        format.verdicts[place(&Verdict::ALL, &lock.verdict)] += 1;
+        format.verdicts[place(Verdict::VARIANTS, &lock.verdict)] += 1;
         if lock.verdict != Verdict::Held {
             return;
         }
@@ -75,7 +77,7 @@ pub(super) fn write(page: &mut Page, now: &Now<'_>, at: Timestamp) {
         "Locks that are observed, without those that are only possible ones.",
     );
     for (group, format, of) in formats() {
-        for (verdict, n) in Verdict::ALL.iter().zip(of.verdicts) {
+        for (verdict, n) in Verdict::VARIANTS.iter().zip(of.verdicts) {
             let labels = [
                 ("group", group),
                 ("format", format),
@@ -89,7 +91,7 @@ pub(super) fn write(page: &mut Page, now: &Now<'_>, at: Timestamp) {
         "Locks with a flag; a lock may have several.",
     );
     for (group, of) in each() {
-        for (flag, n) in Flag::ALL.iter().zip(of.flags) {
+        for (flag, n) in Flag::VARIANTS.iter().zip(of.flags) {
             flagged.add(&[("group", group), ("flag", flag.slug())], n);
         }
     }

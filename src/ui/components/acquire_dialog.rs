@@ -93,7 +93,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
     let first_unit = filled.3.clone();
     let unit = RwSignal::new(filled.3);
     let label = RwSignal::new(filled.4);
-    let first_format = Format::from_slug(&filled.5).unwrap_or(Format::Plain);
+    let first_format = filled.5.parse().unwrap_or(Format::Plain);
     let format = RwSignal::new(first_format);
     let wait = RwSignal::new(filled.6);
     let keeps = RwSignal::new(filled.7);
@@ -274,7 +274,7 @@ fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> impl IntoVi
                         id="acquire-format"
                         class=CONTROL
                         aria-describedby="acquire-format-hint"
-                        on:change=move |event| format.set(Format::from_slug(&event_target_value(&event)).unwrap_or(Format::Plain))
+                        on:change=move |event| format.set(event_target_value(&event).parse().unwrap_or(Format::Plain))
                     >
                         {FORMATS
                             .map(|format| view! { <option value=format.slug() selected=format == first_format>{format.slug()}</option> }.into_any())

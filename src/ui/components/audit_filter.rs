@@ -1,6 +1,7 @@
 //! What the audit is narrowed to. A real form: it works before the page has woken up, and without JavaScript.
 
 use leptos::prelude::*;
+use strum::VariantArray as _;
 
 use crate::domain::{ActEnd, ActKind, AuditFilter, GroupView, Timestamp};
 use crate::ui::audit_query::AuditQuery;
@@ -28,8 +29,14 @@ pub fn AuditFilterForm(
             groups.iter().map(name).collect::<Vec<_>>()
         })
     });
-    let acts = ActKind::ALL.map(|kind| (kind.slug().to_owned(), verdicts::act(kind).to_owned()));
-    let ends = ActEnd::ALL.map(|end| (end.slug().to_owned(), verdicts::act_end(end).to_owned()));
+    let acts = ActKind::VARIANTS
+        .iter()
+        .map(|&kind| (kind.slug().to_owned(), verdicts::act(kind).to_owned()))
+        .collect::<Vec<_>>();
+    let ends = ActEnd::VARIANTS
+        .iter()
+        .map(|&end| (end.slug().to_owned(), verdicts::act_end(end).to_owned()))
+        .collect::<Vec<_>>();
     let minutes =
         |moment: Option<Timestamp>| moment.map(|moment| moment.to_string()[..16].to_owned());
     let of_lock = filter.key.as_ref().map(|key| {
@@ -60,8 +67,8 @@ pub fn AuditFilterForm(
                 {say::filters(given)}
             </button>
             <div id="audit-filters" class="table-more" class=("is-unfolded", move || is_unfolded.get())>
-            <Choice name="act" label=say::act() any=say::every_act() options=acts.to_vec() chosen=filter.act.map(|act| act.slug().to_owned()) />
-            <Choice name="end" label=say::end() any=say::every_end() options=ends.to_vec() chosen=filter.end.map(|end| end.slug().to_owned()) />
+            <Choice name="act" label=say::act() any=say::every_act() options=acts chosen=filter.act.map(|act| act.slug().to_owned()) />
+            <Choice name="end" label=say::end() any=say::every_end() options=ends chosen=filter.end.map(|end| end.slug().to_owned()) />
             <Choice name="group" label=say::group() any=say::all_groups() options=groups chosen=filter.group />
             <label class=FIELD>
                 {say::who()}

@@ -1,6 +1,7 @@
 //! One bundle of locks: its name, how many they are and in which state, the oldest hold, and the lock to look at first.
 
 use leptos::prelude::*;
+use strum::VariantArray as _;
 
 use super::lock_name::LockName;
 use super::times::Times;
@@ -121,7 +122,7 @@ fn states(bundle: &Bundle) -> Vec<(Verdict, String)> {
         let many = bundle.verdicts.get(verdict.slug())?;
         Some((verdict, format::count((*many).into())))
     };
-    Verdict::ALL.into_iter().filter_map(many).collect()
+    Verdict::VARIANTS.iter().copied().filter_map(many).collect()
 }
 
 /// How many locks have which flag, in words. A fragment is what its verdict says.
@@ -135,8 +136,9 @@ fn flags(bundle: &Bundle) -> Vec<String> {
             format::count((*many).into())
         ))
     };
-    Flag::ALL
-        .into_iter()
+    Flag::VARIANTS
+        .iter()
+        .copied()
         .filter(told)
         .filter_map(many)
         .collect()

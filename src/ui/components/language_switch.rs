@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
+use strum::VariantArray as _;
 
 use crate::ui::paths;
 use crate::ui::words::{Language, frame, language};
@@ -31,7 +32,7 @@ pub fn LanguageSwitch() -> impl IntoView {
             <span class="text-xs text-muted">{frame::speak()}</span>
             <input type="hidden" name="next" value=next />
             <span class="flex gap-1 rounded-md border border-line p-0.5">
-                {Language::ALL.map(button).collect_view()}
+                {Language::VARIANTS.iter().copied().map(button).collect_view()}
             </span>
         </form>
     }

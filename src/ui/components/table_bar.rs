@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
+use strum::VariantArray as _;
 
 use super::holding::Holding;
 use super::saved_views::SavedViews;
@@ -126,7 +127,7 @@ fn ExportLinks(query: Memo<Query>) -> impl IntoView {
 fn SortChoice(query: Memo<Query>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
     let choose = move |slug: String| {
-        let sort = Sort::from_slug(&slug).unwrap_or_default();
+        let sort = slug.parse::<Sort>().unwrap_or_default();
         let next = query.with_untracked(|query| query.by_sort(sort).path());
         let options = NavigateOptions {
             replace: true,
@@ -146,7 +147,7 @@ fn SortChoice(query: Memo<Query>) -> impl IntoView {
             class="needs-script h-7 rounded-md border border-line bg-surface px-1.5 hover:text-ink"
             on:change=move |event| choose(event_target_value(&event))
         >
-            {Sort::ALL.map(option).collect_view()}
+            {Sort::VARIANTS.iter().copied().map(option).collect_view()}
         </select>
     }
 }
@@ -174,7 +175,9 @@ fn ByChoice(query: Memo<Query>) -> impl IntoView {
         }
         .into_any()
     };
-    let all = [None].into_iter().chain(By::ALL.map(Some));
+    let all = [None]
+        .into_iter()
+        .chain(By::VARIANTS.iter().copied().map(Some));
     view! {
         <nav aria-label=rows::group_by() class="flex flex-wrap items-center">
             <span class="me-1" aria-hidden="true">{rows::group_by()}</span>

@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use super::locks::one_of;
 use super::refusals::Refusals;
 use super::sheet;
-use crate::domain::{ActEnd, ActKind, AuditFilter, AuditPage, Audited, Fault, LockKey, Timestamp};
+use crate::domain::{AuditFilter, AuditPage, Audited, Fault, LockKey, Timestamp};
 use crate::server::access::Actor;
 use crate::server::api::extract::{Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
@@ -75,19 +75,9 @@ impl AuditParams {
         Ok(AuditFilter {
             group: given(&self.group),
             key,
-            act: one_of(
-                "act",
-                given(&self.act),
-                ActKind::from_slug,
-                ActKind::ALL.map(ActKind::slug),
-            )?,
+            act: one_of("act", given(&self.act))?,
             who: given(&self.who),
-            end: one_of(
-                "end",
-                given(&self.end),
-                ActEnd::from_slug,
-                ActEnd::ALL.map(ActEnd::slug),
-            )?,
+            end: one_of("end", given(&self.end))?,
             text: given(&self.q),
             from: moment("from", &self.from)?,
             until: moment("until", &self.until)?,
@@ -141,12 +131,11 @@ pub async fn export(
     actor: Actor,
     Params(params): Params<AuditParams>,
 ) -> Result<Response, ApiError> {
-    let is_sheet = one_of(
-        "as",
-        params.r#as.clone(),
-        |word| ["jsonl", "csv"].iter().position(|known| *known == word),
-        ["jsonl", "csv"],
-    )? == Some(1);
+    let is_sheet = match params.r#as.as_deref() {
+        None | Some("jsonl") => false,
+        Some("csv") => true,
+        Some(_) => return Err(bad("`as` must be one of jsonl, csv".to_owned())),
+    };
     let filter = params.filter()?;
     let operations = &state.operations;
     // Asked for here, so that a refusal is an answer and not a file that breaks off.

@@ -1,14 +1,15 @@
 //! `GET /api/v1/locks` and `GET …/locks/{key}`: what is observed.
 
+use std::str::FromStr;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use strum::VariantArray;
 use utoipa::IntoParams;
 
 use super::refusals::Refusals;
-use crate::domain::{
-    By, Confidence, Filter, Flag, Format, History, Order, Search, Sight, Sort, Verdict,
-};
+use crate::domain::{Filter, History, Search, Sight, Sort};
 use crate::server::access::Actor;
 use crate::server::api::extract::{LockParams, LockPath, Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
@@ -96,56 +97,23 @@ impl ListParams {
             }
             None => LIMIT,
         };
-        let sort = one_of(
-            "sort",
-            self.sort,
-            Sort::from_slug,
-            Sort::ALL.map(Sort::slug),
-        )?
-        .unwrap_or_default();
-        let order = one_of("order", self.order, Order::from_slug, ["asc", "desc"])?
-            .unwrap_or(sort.usual_order());
+        let sort: Sort = one_of("sort", self.sort)?.unwrap_or_default();
+        let order = one_of("order", self.order)?.unwrap_or(sort.usual_order());
         Ok(ListQuery {
             filter: Filter {
                 sight: Sight::Everything,
                 group: self.group,
                 search: searched(self.q.as_deref())?,
-                verdict: one_of(
-                    "verdict",
-                    self.verdict,
-                    Verdict::from_slug,
-                    Verdict::ALL.map(Verdict::slug),
-                )?,
-                flag: one_of(
-                    "flag",
-                    self.flag,
-                    Flag::from_slug,
-                    Flag::ALL.map(Flag::slug),
-                )?,
-                attention: one_of(
-                    "attention",
-                    self.attention,
-                    |text| text.parse().ok(),
-                    ["true", "false"],
-                )?
-                .unwrap_or(false),
-                format: one_of(
-                    "format",
-                    self.format,
-                    Format::from_slug,
-                    Format::ALL.map(Format::slug),
-                )?,
-                confidence: one_of(
-                    "confidence",
-                    self.confidence,
-                    Confidence::from_slug,
-                    Confidence::ALL.map(Confidence::slug),
-                )?,
+                verdict: one_of("verdict", self.verdict)?,
+                flag: one_of("flag", self.flag)?,
+                attention: is_true("attention", self.attention.as_deref())?,
+                format: one_of("format", self.format)?,
+                confidence: one_of("confidence", self.confidence)?,
                 owner: self.owner.filter(|owner| !owner.is_empty()),
             },
             sort,
             order,
-            by: one_of("by", self.by, By::from_slug, By::ALL.map(By::slug))?,
+            by: one_of("by", self.by)?,
             limit,
             cursor: self.cursor,
         })
@@ -160,16 +128,23 @@ fn searched(q: Option<&str>) -> Result<Search, ApiError> {
 }
 
 /// A word of the query, read as what it stands for.
-pub(super) fn one_of<T, const N: usize>(
-    name: &str,
-    text: Option<String>,
-    read: fn(&str) -> Option<T>,
-    words: [&str; N],
-) -> Result<Option<T>, ApiError> {
-    let Some(text) = text else { return Ok(None) };
-    read(&text)
-        .map(Some)
-        .ok_or_else(|| bad(format!("`{name}` must be one of {}", words.join(", "))))
+pub(super) fn one_of<T>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError>
+where
+    T: FromStr + VariantArray + Copy + Into<&'static str>,
+{
+    let words = || {
+        T::VARIANTS
+            .iter()
+            .map(|&one| one.into())
+            .collect::<Vec<_>>()
+    };
+    let wrong = |_| bad(format!("`{name}` must be one of {}", words().join(", ")));
+    text.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+fn is_true(name: &str, text: Option<&str>) -> Result<bool, ApiError> {
+    let wrong = |_| bad(format!("`{name}` must be one of true, false"));
+    text.map_or(Ok(false), |text| text.parse().map_err(wrong))
 }
 
 /// The locks that are observed: the last known ones where nodes cannot be asked.

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse as _, Response};
 use futures::{StreamExt as _, stream};
 
 use super::lock_sheet;
-use super::locks::{ListParams, one_of};
+use super::locks::ListParams;
 use super::refusals::Refusals;
 use crate::domain::Lock;
 use crate::server::access::Actor;
-use crate::server::api::extract::Params;
+use crate::server::api::extract::{Params, bad};
 use crate::server::api::problem::{ApiError, Problem};
 use crate::server::limits::Client;
 use crate::server::operations::ListQuery;
@@ -36,9 +36,11 @@ pub async fn export(
     client: Client,
     Params(params): Params<ListParams>,
 ) -> Result<Response, ApiError> {
-    let words = ["json", "csv"];
-    let position = |word: &str| ["json", "csv"].iter().position(|known| *known == word);
-    let is_sheet = one_of("as", params.r#as.clone(), position, words)? == Some(1);
+    let is_sheet = match params.r#as.as_deref() {
+        None | Some("json") => false,
+        Some("csv") => true,
+        Some(_) => return Err(bad("`as` must be one of json, csv".to_owned())),
+    };
     let query = ListQuery {
         by: None,
         limit: usize::MAX,

@@ -13,6 +13,7 @@ use lockkeeper::domain::{LockId, Place, Rights, Verb};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::AccessConfig;
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use super::{console_with, rights, sign_in, token, user};
 use crate::api::group;
@@ -79,7 +80,7 @@ async fn askers(
     let mut access = AccessConfig::default();
     let mut askers = Vec::new();
     let mut people = Vec::new();
-    for role in Role::ALL {
+    for &role in Role::VARIANTS {
         for (n, (groups, keys)) in scopes.into_iter().enumerate() {
             let rights = rights(role, groups, keys);
             let name = format!("{}-{n}", role.slug());
