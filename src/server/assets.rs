@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use data_encoding::HEXLOWER;
 use rust_embed::{Embed, EmbeddedFile};
 use sha2::{Digest as _, Sha256};
 
@@ -49,17 +50,13 @@ fn fingerprint() -> &'static str {
         for file in names.iter().filter_map(|name| Site::get(name)) {
             all.update(file.metadata.sha256_hash());
         }
-        hex(&all.finalize()[..6])
+        HEXLOWER.encode(&all.finalize()[..6])
     });
     &FINGERPRINT
 }
 
 fn is_packed(path: &str) -> bool {
     path.ends_with(".br") || path.ends_with(".gz")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A path within the site, and whether it names this build. Nothing where it names another.
@@ -137,7 +134,7 @@ pub fn find(path: &str, request: &HeaderMap) -> Option<Response<Body>> {
 }
 
 fn etag(file: &EmbeddedFile) -> HeaderValue {
-    let hash = hex(&file.metadata.sha256_hash()[..12]);
+    let hash = HEXLOWER.encode(&file.metadata.sha256_hash()[..12]);
     HeaderValue::from_str(&format!("\"{hash}\"")).expect("hex digits in quotes are a header value")
 }
 

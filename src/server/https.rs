@@ -6,7 +6,6 @@
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -15,6 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as Unasked};
 use hyper_util::rt::TokioExecutor;
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -97,7 +97,7 @@ impl Asker {
     /// The client for now. Where the file cannot be read, what it had before holds: whoever replaces it may take it away for a moment.
     async fn client(&self) -> HttpsClient {
         let (known, client) = {
-            let trusting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let trusting = self.0.lock();
             (trusting.roots.clone(), trusting.client.clone())
         };
         let Some(known) = known else { return client };
@@ -112,7 +112,7 @@ impl Asker {
                     roots: Some(now),
                 };
                 let client = trusting.client.clone();
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trusting;
+                *self.0.lock() = trusting;
                 client
             }
             Err(why) => {

@@ -51,7 +51,7 @@ use crate::domain::{Confidence, Format, glob};
 use crate::server::config::Naming;
 use crate::server::nodes::sighting::{Sighting, Value};
 pub use companions::{companions_of, parent_of, semaphore_of};
-pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint, hex};
+pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint};
 use recognised::{has_ttl, text};
 
 /// Looks at a key and says whether it has one library's layout.

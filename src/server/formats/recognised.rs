@@ -1,5 +1,7 @@
 //! What a recogniser finds: format, owners with their secret bytes, lease.
 
+use data_encoding::HEXLOWER;
+
 use super::shapes;
 use crate::domain::{Confidence, Fingerprint, Format, Lease, Mode, Owner, Timestamp};
 use crate::server::nodes::sighting::{Sighting, Ttl, Value};
@@ -67,20 +69,7 @@ impl std::fmt::Debug for OwnerBytes {
 pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
     use sha2::Digest as _;
     let digest = sha2::Sha256::digest(bytes);
-    Fingerprint::parse(&hex(&digest[..8])).expect("8 bytes are 16 hex digits")
-}
-
-/// Two digits for each byte. Every acquire needs some; formatting each byte by itself would cost it more than the digest.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    let mut hex = String::with_capacity(2 * bytes.len());
-    hex.extend(
-        bytes
-            .iter()
-            .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]),
-    );
-    hex
+    Fingerprint::parse(&HEXLOWER.encode(&digest[..8])).expect("8 bytes are 16 hex digits")
 }
 
 impl Recognised {

@@ -1,9 +1,10 @@
 //! What the index keeps for each group that it observes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{RwLock, RwLockWriteGuard};
 use tokio::sync::mpsc;
 
 use super::due::Due;
@@ -45,11 +46,11 @@ impl Seats {
     /// That of a group, if it is observed.
     pub fn of(&self, group: &str) -> Option<Seat> {
         // Only ever changed by whole seats.
-        let seats = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.0.read();
         seats.get(group).cloned()
     }
 
-    fn all_to_change(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Seat>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    fn all_to_change(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Seat>> {
+        self.0.write()
     }
 }

@@ -1,7 +1,8 @@
 //! Keys that are known to be semaphores of Redisson's, because somebody was seen to wait for a permit: a number alone is none.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::{Format, LockKey, glob};
 use crate::server::config::Pin;
@@ -35,7 +36,7 @@ impl Semaphores {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<LockKey>>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock()
     }
 }
 

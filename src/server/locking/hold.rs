@@ -9,11 +9,12 @@
 //! tokens by a new proposal, as the node may have lost that too. Whoever's validity was over by then puts nothing back. An
 //! extension that meets a release, or a forced one, halfway may leave a remainder on a minority: it ends with its lease.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::ballot::{Ballot, Standing, Vote};
@@ -59,7 +60,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
                     layout.extend(line, key, tokens, ttl).await
                 });
                 let (told, form) = extend.await?;
-                let mut forms = forms.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut forms = forms.lock();
                 forms.extend(form);
                 Ok(told)
             };
@@ -76,7 +77,7 @@ pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) 
     let validity = quorum::validity(ttl, elapsed, group.config.locking.drift);
     let end = end_of_extend(&ballot, validity, now);
     let mut nodes = acts(group, &seats, &answers, &ActOutcome::Extended, key);
-    let forms = std::mem::take(&mut *forms.lock().unwrap_or_else(PoisonError::into_inner));
+    let forms = std::mem::take(&mut *forms.lock());
     if let (End::Won(_), Some(form)) = (&end, common_form(forms, ballot.quorum())) {
         let as_written = match form.layout {
             Layout::Legacy => tokens.1,

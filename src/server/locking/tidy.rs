@@ -2,9 +2,10 @@
 //! to release what was released elsewhere.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -136,7 +137,7 @@ type Errands = HashMap<OneHold, (CancellationToken, usize)>;
 
 fn errands() -> MutexGuard<'static, Errands> {
     static ERRANDS: LazyLock<Mutex<Errands>> = LazyLock::new(Mutex::default);
-    ERRANDS.lock().expect("nobody panics while holding it")
+    ERRANDS.lock()
 }
 
 /// One that is being run, until it is dropped.

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -123,7 +124,7 @@ impl Tries {
     }
 
     fn tries(&self) -> MutexGuard<'_, HashMap<Lock, watch::Receiver<Option<Outcome>>>> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The secret that proves ownership.
 
 use crate::domain::Fingerprint;
+use data_encoding::HEXLOWER;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::server::formats::{self, hex};
+use crate::server::formats;
 
 /// The longest label that a token carries.
 const LONGEST_LABEL: usize = 64;
@@ -24,7 +25,7 @@ impl Token {
             .map(|c| if is_fine(c) { c } else { '-' })
             .collect();
         let label = if label.is_empty() { "unnamed" } else { &label };
-        let secret = Zeroizing::new(hex(&rand::random::<[u8; 16]>()));
+        let secret = Zeroizing::new(HEXLOWER.encode(&rand::random::<[u8; 16]>()));
         Self(format!("lockkeeper:{label}:{}", *secret).into_bytes())
     }
 

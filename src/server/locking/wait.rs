@@ -1,9 +1,10 @@
 //! Waiting for a lock: who came first tries first, whoever sees it released says so, and nobody waits past a deadline.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +131,7 @@ impl Queues {
     }
 
     fn queues(&self) -> MutexGuard<'_, HashMap<LockKey, Queue>> {
-        self.by_lock.lock().expect("nobody panics while holding it")
+        self.by_lock.lock()
     }
 
     /// One try, together with all who try at this moment.

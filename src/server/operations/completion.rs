@@ -2,11 +2,12 @@
 //! Log and audit record what came of it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{sleep, timeout};
 
 use super::Operations;
@@ -73,7 +74,7 @@ impl Completions {
 
 fn entries(all: &Mutex<HashSet<Hold>>) -> MutexGuard<'_, HashSet<Hold>> {
     // Only ever changed by whole entries, so a panic elsewhere left it sound.
-    all.lock().unwrap_or_else(PoisonError::into_inner)
+    all.lock()
 }
 
 /// One that is under way, until it is dropped.

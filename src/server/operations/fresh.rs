@@ -1,7 +1,7 @@
 //! What was found out of each group last, for as long as it is fresh: however many ask here, nodes are asked once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -12,11 +12,11 @@ use crate::domain::Timestamp;
 type Told<T> = Arc<Mutex<Option<(Timestamp, T)>>>;
 
 /// What was told last of each group.
-pub(super) struct Fresh<T>(std::sync::Mutex<BTreeMap<String, Told<T>>>);
+pub(super) struct Fresh<T>(parking_lot::Mutex<BTreeMap<String, Told<T>>>);
 
 impl<T> Default for Fresh<T> {
     fn default() -> Self {
-        Self(std::sync::Mutex::default())
+        Self(parking_lot::Mutex::default())
     }
 }
 
@@ -31,7 +31,7 @@ impl<T: Clone> Fresh<T> {
         ask: impl FnOnce(Timestamp) -> F,
     ) -> T {
         let told = {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.0.lock();
             Arc::clone(all.entry(group.to_owned()).or_default())
         };
         let mut told = told.lock().await;
@@ -49,13 +49,13 @@ impl<T: Clone> Fresh<T> {
 
     /// What was told of a group last, and when; nothing where nobody asked yet, or somebody asks right now.
     pub(super) fn last(&self, group: &str) -> Option<(Timestamp, T)> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         all.get(group)?.try_lock().ok()?.clone()
     }
 
     /// Forgets what was told of a group that is another one now.
     pub(super) fn forget(&self, group: &str) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.remove(group);
     }
 }

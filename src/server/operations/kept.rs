@@ -1,9 +1,10 @@
 //! The locks that this console keeps for others: acquired here with `auto_renew`, renewed until they are let go or lost.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -165,7 +166,7 @@ impl KeptLocks {
 
     fn locks(&self) -> MutexGuard<'_, HashMap<Name, Entered>> {
         // Only ever changed by whole entries, so a panic elsewhere left it sound.
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.locks.lock()
     }
 }
 

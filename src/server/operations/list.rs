@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -98,20 +99,13 @@ impl Operations {
 /// A cursor is the place of the last lock of a page, so that it holds when locks come and go. Hex keeps it opaque and URL-safe.
 fn write_cursor(rank: &Rank<'_>) -> String {
     let json = serde_json::to_vec(rank).expect("a rank has no maps with odd keys");
-    json.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&json)
 }
 
 fn read_cursor(text: &str) -> Result<Rank<'static>, Fault> {
     let wrong = || Fault::BadRequest {
         detail: "`cursor` is not one that was handed out here".into(),
     };
-    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
-    }
-    let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong());
-    let json = (0..text.len())
-        .step_by(2)
-        .map(digits)
-        .collect::<Result<Vec<u8>, Fault>>()?;
+    let json = HEXLOWER.decode(text.as_bytes()).map_err(|_| wrong())?;
     serde_json::from_slice(&json).map_err(|_| wrong())
 }

@@ -1,8 +1,10 @@
 //! Locks acquired from this console's pages. Their tokens stay here, so that no page ever carries one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::audited::asked;
 use super::check_key;
@@ -69,7 +71,7 @@ fn stands(mine: &mut Mine, keeping: Keeping) {
 impl Held {
     fn holds(&self) -> MutexGuard<'_, BTreeMap<Owned, Hold>> {
         // The map is only ever changed by whole entries, so a panic elsewhere left it sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn get(&self, actor: &Actor, id: &LockId) -> Result<Hold, Fault> {

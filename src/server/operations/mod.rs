@@ -23,9 +23,11 @@ mod vouch;
 mod waits;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
 pub use acquire::{AcquireRequest, Acquired};
@@ -58,7 +60,7 @@ use mine::Held;
 
 /// Every verb that pages, API and command line share.
 pub struct Operations {
-    groups: RwLock<Arc<[Arc<Group>]>>,
+    groups: ArcSwap<Vec<Arc<Group>>>,
     index: Index,
     audit: Audit,
     held: Held,
@@ -98,7 +100,7 @@ impl Operations {
             waits: Fresh::default(),
             checkups: Fresh::default(),
             queues,
-            groups: RwLock::new(groups.into()),
+            groups: ArcSwap::from_pointee(groups),
             index,
             audit,
             held: Held::default(),
@@ -119,7 +121,7 @@ impl Operations {
         for group in &groups {
             self.telemetry.acts.know(&group.config.name);
         }
-        *self.groups.write().unwrap_or_else(PoisonError::into_inner) = groups.into();
+        self.groups.store(Arc::new(groups));
         for name in changed {
             self.waits.forget(name);
             self.checkups.forget(name);
@@ -127,13 +129,12 @@ impl Operations {
     }
 
     /// The groups as they are right now.
-    fn all_groups(&self) -> Arc<[Arc<Group>]> {
-        // Only ever replaced as a whole.
-        Arc::clone(&self.groups.read().unwrap_or_else(PoisonError::into_inner))
+    fn all_groups(&self) -> Arc<Vec<Arc<Group>>> {
+        self.groups.load_full()
     }
 
     /// The groups that run, whoever may see them.
-    pub fn running_groups(&self) -> Arc<[Arc<Group>]> {
+    pub fn running_groups(&self) -> Arc<Vec<Arc<Group>>> {
         self.all_groups()
     }
 
@@ -240,7 +241,7 @@ impl Operations {
 
     /// Those who wait in a group that is known to exist.
     fn queues(&self, group: &str) -> Arc<Queues> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         match queues.get(group) {
             Some(known) => Arc::clone(known),
             None => Arc::clone(queues.entry(group.to_owned()).or_default()),
@@ -308,7 +309,7 @@ async fn wake(mut gone: broadcast::Receiver<LockId>, queues: AllQueues) {
     loop {
         match gone.recv().await {
             Ok(id) => {
-                let known = queues.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = queues.lock();
                 let known = known.get(&id.group).cloned();
                 if let Some(queues) = known {
                     queues.freed(&id.key);

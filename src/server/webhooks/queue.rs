@@ -1,8 +1,8 @@
 //! The events that wait for one webhook: bounded, the oldest goes first when there are too many.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::Event;
@@ -55,7 +55,7 @@ impl Queue {
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Event>> {
         // Only ever changed by whole events, so a panic elsewhere left it sound.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

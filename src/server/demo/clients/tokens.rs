@@ -1,10 +1,12 @@
 //! Tokens as the real libraries make them.
 
+use data_encoding::HEXLOWER;
+
 use crate::domain::Timestamp;
 
 /// node-redlock: 16 random bytes in hex.
 pub fn node_redlock() -> String {
-    hex(&rand::random::<[u8; 16]>())
+    HEXLOWER.encode(&rand::random::<[u8; 16]>())
 }
 
 /// redsync: 16 random bytes in padded base64.
@@ -56,7 +58,7 @@ pub fn uuid() -> String {
     let mut bytes = rand::random::<[u8; 16]>();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let digits = hex(&bytes);
+    let digits = HEXLOWER.encode(&bytes);
     [
         &digits[..8],
         &digits[8..12],
@@ -65,10 +67,6 @@ pub fn uuid() -> String {
         &digits[20..],
     ]
     .join("-")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 mod sensing;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::wants::Wants;
 use crate::domain::{Evidence, LockId, LockKey, SampledLock};
@@ -193,7 +195,7 @@ impl Contention {
     }
 
     fn signs(&self) -> MutexGuard<'_, HashMap<LockId, Signs>> {
-        self.signs.lock().expect("nobody panics while holding it")
+        self.signs.lock()
     }
 }
 

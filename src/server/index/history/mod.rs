@@ -19,8 +19,10 @@ mod past;
 mod usual;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::name_pattern::pattern_of;
 use crate::domain::{
@@ -177,7 +179,7 @@ impl Histories {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nobody panics while holding it")
+        self.0.lock()
     }
 }
 

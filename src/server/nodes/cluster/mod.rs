@@ -5,11 +5,12 @@ mod looking;
 mod slots;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use parking_lot::{Mutex, MutexGuard};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
@@ -304,7 +305,7 @@ impl Cluster {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("nobody panics while holding it")
+        self.known.lock()
     }
 }
 

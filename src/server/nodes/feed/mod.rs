@@ -9,10 +9,11 @@ mod prefixes;
 mod probe;
 mod session;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -137,7 +138,7 @@ impl Feed {
     }
 
     fn locked(&self) -> MutexGuard<'_, FeedState> {
-        self.state.lock().expect("nobody panics while holding it")
+        self.state.lock()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, MutexGuard};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// More are not kept apart.
 const MOST: usize = 200_000;
@@ -76,6 +77,6 @@ impl Written {
     }
 
     fn marks(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().expect("nobody panics while holding it")
+        self.marks.lock()
     }
 }
