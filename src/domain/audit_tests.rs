@@ -1,5 +1,7 @@
 //! Acts as they are read and chosen.
 
+use strum::VariantArray as _;
+
 use super::*;
 use crate::domain::{ActOutcome, Fingerprint, NodeAct};
 

@@ -4,42 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::search::Ask;
-use super::{Flag, Lock, LockId, Order, Owner, Rank, Timestamp, Verdict, owners, prefix};
-
-/// What locks of a bundle have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-#[derive(IntoStaticStr, VariantArray, EnumString)]
-#[strum(serialize_all = "kebab-case")]
-pub enum By {
-    /// What their names begin with, up to the part that varies.
-    Prefix,
-    /// The host that holds them, as far as their owners' labels tell.
-    Owner,
-    /// Their group.
-    Group,
-}
-
-impl By {
-    /// The word in the API and in URLs.
-    pub fn slug(self) -> &'static str {
-        self.into()
-    }
-
-    /// What a search asks for that lets through the locks of the bundle with this name, and no other; a group is chosen in
-    /// another way.
-    pub fn ask(self, name: &str) -> Option<Ask> {
-        match self {
-            Self::Prefix => Some(Ask::Prefix(name.to_owned())),
-            Self::Owner => Some(Ask::Host(name.to_owned())),
-            Self::Group => None,
-        }
-    }
-}
+use super::by::{host_of, prefix_of};
+use super::{By, Flag, Lock, LockId, Order, Rank, Timestamp, Verdict};
 
 /// Locks of a list that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -182,30 +150,6 @@ impl Sum<'_> {
             first: self.first.id().clone(),
         }
     }
-}
-
-impl Lock {
-    /// Whether the lock is in the bundle of this name.
-    pub(super) fn is_bundled(&self, by: By, name: &str) -> bool {
-        match by {
-            By::Prefix => prefix_of(self) == name,
-            By::Group => self.id.group == name,
-            By::Owner if self.owners.is_empty() => name.is_empty(),
-            By::Owner => self.owners.iter().any(|owner| host_of(owner) == name),
-        }
-    }
-}
-
-fn prefix_of(lock: &Lock) -> Cow<'_, str> {
-    match lock.key().text() {
-        Cow::Borrowed(text) => Cow::Borrowed(prefix::of(text)),
-        Cow::Owned(text) => Cow::Owned(prefix::of(&text).to_owned()),
-    }
-}
-
-/// The host of an owner; nobody can tell which of those without a label are one.
-fn host_of(owner: &Owner) -> &str {
-    owner.label.as_deref().map_or("", owners::host)
 }
 
 #[cfg(test)]

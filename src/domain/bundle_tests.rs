@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use strum::VariantArray as _;
+
 use super::*;
+use crate::domain::search::Ask;
 use crate::domain::testing::{self, NOW};
-use crate::domain::{Board, Filter, Search, Sort, View};
+use crate::domain::{Board, Filter, Owner, Search, Sort, View};
 
 fn owner(label: Option<&str>) -> Owner {
     Owner {
@@ -155,7 +158,7 @@ fn a_bundle_that_is_opened_shows_as_many_locks_as_it_counted() {
     let board = board();
     for &by in By::VARIANTS {
         for (name, locks, attention) in told(&view(by), &board) {
-            let search: Search = by.ask(&name).map_or_else(Search::default, |ask| {
+            let search: Search = Ask::for_bundle(by, &name).map_or_else(Search::default, |ask| {
                 Search::default().with(ask).to_string().parse().unwrap()
             });
             let opened = View {

@@ -1,15 +1,18 @@
 //! What a lock is: types and rules. No I/O, no clock, no Leptos; compiled for server and browser alike.
 
 pub mod act;
+pub mod act_kind;
 pub mod aftermath;
 pub mod audit;
 pub mod audited;
 pub mod board;
 pub mod bulk;
 pub mod bundle;
+pub mod by;
 pub mod chain_check;
 pub mod change;
 pub mod confidence;
+pub mod counts;
 pub mod evidence;
 pub mod fault;
 pub mod feed;
@@ -48,15 +51,18 @@ pub mod window;
 mod wire;
 
 pub use act::{Mine, Released, SeenHold};
+pub use act_kind::{ActEnd, ActKind};
 pub use aftermath::Aftermath;
-pub use audit::{ActEnd, ActKind, AuditFilter, AuditPage};
+pub use audit::{AuditFilter, AuditPage};
 pub use audited::Audited;
 pub use board::{Board, Snapshot};
 pub use bulk::{Picked, Rehearsed};
-pub use bundle::{Bundle, Bundles, By};
+pub use bundle::{Bundle, Bundles};
+pub use by::By;
 pub use chain_check::{ChainCheck, Checked};
 pub use change::{Change, Ending};
 pub use confidence::Confidence;
+pub use counts::Counts;
 pub use evidence::Evidence;
 pub use fault::Fault;
 pub use feed::{FeedLevel, MissingPermission};
@@ -81,4 +87,4 @@ pub use search::{Search, SearchError};
 pub use sheet_cell::sheet_cell;
 pub use timestamp::Timestamp;
 pub use waits::{WaitedFor, Waiter, Waits, WaitsIn};
-pub use window::{Counts, View, Window, WindowNews};
+pub use window::{View, Window, WindowNews};

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::bundle::Bundling;
-use super::{Board, Bundles, By, Confidence, Filter, Lock, LockId, Order, Rank, Sort, Timestamp};
+use super::{
+    Board, Bundles, By, Confidence, Counts, Filter, Lock, LockId, Order, Rank, Sort, Timestamp,
+};
 
 /// What somebody looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,24 +43,6 @@ pub struct Window {
     pub counts: Counts,
     /// The bundles, where they were asked for; then no lock is shown.
     pub bundles: Option<Bundles>,
-}
-
-/// How many locks are in which state: of those that group, search, owner and format let through, whatever verdict or flag
-/// was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Counts {
-    /// All of them, but for the possible ones.
-    pub all: u32,
-    /// Those that a person should look at.
-    pub attention: u32,
-    /// Those that may be locks and may be anything. They are counted nowhere else.
-    pub possible: u32,
-    /// By verdict; a verdict that is not there is nobody's.
-    pub verdicts: BTreeMap<String, u32>,
-    /// By flag.
-    pub flags: BTreeMap<String, u32>,
-    /// By layout.
-    pub formats: BTreeMap<String, u32>,
 }
 
 /// What changed about a window beside its locks.

@@ -26,6 +26,7 @@ pub mod restarts;
 pub mod seal;
 mod serve;
 pub mod shared;
+pub mod sighting;
 pub mod state;
 pub mod storage;
 pub mod telemetry;

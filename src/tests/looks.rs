@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::config::GroupConfig;
-use lockkeeper::server::nodes::sighting::{Ttl, Value};
+use lockkeeper::server::sighting::{Ttl, Value};
 use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lockkeeper::domain::{LockKey, NodeState, Role};
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
-use lockkeeper::server::nodes::sighting::Value;
+use lockkeeper::server::sighting::Value;
 use redis::AsyncCommands as _;
 
 use crate::support::fake_servers::FakeServer;

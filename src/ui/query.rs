@@ -1,6 +1,7 @@
 //! What the table shows and in which order, as the URL says it: search, filter, group, sort.
 
 use crate::domain::listing::{Filter, Order, Sort};
+use crate::domain::search::Ask;
 use crate::domain::{
     By, Confidence, Flag, Lock, LockKey, Search, SearchError, Sight, Verdict, View,
 };
@@ -148,7 +149,7 @@ impl Query {
     /// The locks of one bundle.
     pub fn opened(&self, by: By, name: &str) -> Self {
         let group = (by == By::Group).then(|| name.to_owned());
-        let text = match by.ask(name) {
+        let text = match Ask::for_bundle(by, name) {
             Some(ask) => Search::understood(&self.text).with(ask).to_string(),
             None => self.text.clone(),
         };

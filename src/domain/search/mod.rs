@@ -209,6 +209,16 @@ impl Search {
 }
 
 impl Ask {
+    /// What a search asks for that lets through the locks of the bundle with this name, and no other; a group is chosen in
+    /// another way.
+    pub fn for_bundle(by: By, name: &str) -> Option<Self> {
+        match by {
+            By::Prefix => Some(Self::Prefix(name.to_owned())),
+            By::Owner => Some(Self::Host(name.to_owned())),
+            By::Group => None,
+        }
+    }
+
     fn holds(&self, lock: &Lock, now: Timestamp) -> bool {
         match self {
             Self::Text(part) => contains(&lock.key().text(), part) || lock.is_owned_by(part),

@@ -12,8 +12,8 @@ use super::sign_in::{SignInTable, TokenTable, UserTable};
 use super::source::{Environment, Source};
 use super::values::{Rule, Text, Wrong};
 use super::{
-    Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, audit, group, log, sign_in, state,
-    telemetry, tls, webhook,
+    Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, audit, group, log,
+    sign_in, state, telemetry, tls, webhook,
 };
 
 #[serde_as]

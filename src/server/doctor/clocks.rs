@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::patient::span;
-use super::{Examined, Patient, Rule, Words, nodes_do};
+use super::{Examined, Patient, Rule, Words, nodes_do, span};
 use crate::domain::{Finding, Severity};
 use crate::server::nodes::health::ClockStep;
 

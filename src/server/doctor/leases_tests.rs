@@ -3,6 +3,7 @@
 use super::super::examine;
 use super::super::testing::{NOW, config, found as found_in_three, patient, renewed};
 use super::*;
+use crate::domain::{Confidence, Flag, Lock};
 
 #[test]
 fn leases_that_are_seen_are_judged() {

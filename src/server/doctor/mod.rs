@@ -13,17 +13,20 @@ mod patient;
 mod permissions;
 mod persistence;
 mod reach;
+mod seen_leases;
 mod sentinels;
 mod state;
 #[cfg(test)]
 mod testing;
 mod transport;
 
-pub use leases::Leases;
 pub use patient::{Examined, Patient};
 pub use permissions::commands;
+pub use seen_leases::Leases;
 pub use state::examine_state;
 pub use transport::examine_transport;
+
+use std::time::Duration;
 
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, Severity, Unchecked};
@@ -170,6 +173,12 @@ fn nodes_do(seen: &[(&Examined, String)], one: &str, several: &str) -> String {
         Some((name, [])) => format!("Node {name} {one}"),
         Some((last, others)) => format!("Nodes {} and {last} {several}", others.join(", ")),
     }
+}
+
+/// A span in words: `350ms`, `1h`.
+fn span(span: Duration) -> String {
+    let whole = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+    humantime::format_duration(whole).to_string()
 }
 
 #[cfg(test)]

@@ -67,9 +67,3 @@ impl Patient<'_> {
             .filter(|node| node.view.state == NodeState::Up)
     }
 }
-
-/// A span in words: `350ms`, `1h`.
-pub(super) fn span(span: Duration) -> String {
-    let whole = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    humantime::format_duration(whole).to_string()
-}

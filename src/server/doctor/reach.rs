@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::patient::span;
-use super::{Examined, Patient, Rule, Words, nodes_are};
+use super::{Examined, Patient, Rule, Words, nodes_are, span};
 use crate::domain::{FeedLevel, Finding, NodeState, Severity};
 use crate::server::config::FeedChoice;
 

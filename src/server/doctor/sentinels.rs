@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use super::failover::in_production;
-use super::patient::span;
-use super::{Examined, Patient, Rule, Words, nodes_do};
+use super::{Examined, Patient, Rule, Words, nodes_do, span};
 use crate::domain::{Finding, GroupKind};
 use crate::server::nodes::sentinel::Watch;
 

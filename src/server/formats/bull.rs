@@ -11,7 +11,7 @@
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Format, LockKey};
-use crate::server::nodes::sighting::{Sighting, Value};
+use crate::server::sighting::{Sighting, Value};
 
 /// Recognises a worker's token beside a job.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {

@@ -10,9 +10,9 @@
 //!
 //! Redisson puts a name in braces unless it has some: `a` and `{a}` share their companions' names, and `a` is the commoner.
 
-use super::{madelson, shapes};
+use super::{madelson, redisson_owner, shapes};
 use crate::domain::LockKey;
-use crate::server::nodes::sighting::{Sighting, Value};
+use crate::server::sighting::{Sighting, Value};
 
 /// How the names of a fair lock's queue begin.
 pub const QUEUE: &[u8] = b"redisson_lock_queue:";
@@ -30,7 +30,7 @@ pub fn companions_of(sighting: &Sighting) -> Vec<LockKey> {
     let key = name.as_bytes();
     match &sighting.value {
         Value::Hash(fields) => match fields.first() {
-            Some((field, _)) if super::redisson::is_owner(field) => [QUEUE, TIMEOUTS, TOKEN]
+            Some((field, _)) if redisson_owner::is_owner(field) => [QUEUE, TIMEOUTS, TOKEN]
                 .map(|prefix| beside(prefix, name))
                 .to_vec(),
             Some(_) | None => sibling(key, b":GRABBED", b":EXISTS"),

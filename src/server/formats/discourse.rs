@@ -8,7 +8,7 @@
 
 use super::{Hint, Recognised, text};
 use crate::domain::{Confidence, Format, Lease, Timestamp};
-use crate::server::nodes::sighting::{Sighting, Ttl};
+use crate::server::sighting::{Sighting, Ttl};
 
 /// From the second in the value to the key's end: one second, and the fraction that was cut off.
 const BEYOND_MS: std::ops::RangeInclusive<i64> = 1_000..=2_100;

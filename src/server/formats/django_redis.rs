@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, redis_py};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises redis-py's token under such a name.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -13,7 +13,7 @@ use super::look_alikes::contains;
 use super::recognised::fields;
 use super::{Hint, Recognised, SeenOwner, shapes, text};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const LOCK: &[u8] = b".lock.";
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::domain::{Confidence, Mode};
     use crate::server::formats;
-    use crate::server::nodes::sighting::Value;
+    use crate::server::sighting::Value;
 
     /// Written by huey 3.5.4.
     const ONE: &[u8] = b"\x80\x05\x95\x05\x00\x00\x00\x00\x00\x00\x00\x8c\x011\x94.";

@@ -13,7 +13,7 @@
 use super::look_alikes::{contains, is_laravel_token};
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises such an owner, by prefix or by being serialised as Laravel's.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -11,7 +11,7 @@
 
 use super::{Hint, Recognised, has_ttl, text};
 use crate::domain::{Confidence, Format, Lease, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const YEAR_MS: i64 = 366 * 24 * 60 * 60 * 1000;
 

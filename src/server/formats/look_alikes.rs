@@ -10,11 +10,11 @@
 //! | a bare number or `true` | a counter, a semaphore, a switch — unless it has a TTL *and* the name of a lock |
 
 use super::{Hint, companions, shapes};
-use crate::server::nodes::scripts::FENCES;
+use crate::server::config::RESERVED;
 
 /// Whether this is a counter of our own, whatever a pattern says.
 pub fn is_ours(key: &[u8]) -> bool {
-    key.starts_with(FENCES)
+    key.starts_with(RESERVED)
 }
 
 /// Starts of names that belong to no lock.

@@ -14,7 +14,7 @@
 use super::recognised::scores;
 use super::{Hint, Recognised, SeenOwner, shapes, text};
 use crate::domain::{Format, LockKey};
-use crate::server::nodes::sighting::{Sighting, Value};
+use crate::server::sighting::{Sighting, Value};
 
 /// How the names of the readers' sets end.
 pub const READERS: &[u8] = b".readers";

@@ -35,6 +35,7 @@ pub mod redis_semaphore_rb;
 mod redislock;
 pub mod redisson;
 mod redisson_multi;
+pub mod redisson_owner;
 mod redisson_permits;
 mod redisson_read_write;
 mod redlock_py;
@@ -49,7 +50,7 @@ mod uuids;
 
 use crate::domain::{Confidence, Format, glob};
 use crate::server::config::Naming;
-use crate::server::nodes::sighting::{Sighting, Value};
+use crate::server::sighting::{Sighting, Value};
 pub use companions::{companions_of, parent_of, semaphore_of};
 pub use recognised::{OwnerBytes, Recognised, SeenOwner, fingerprint};
 use recognised::{has_ttl, text};

@@ -15,7 +15,7 @@ use super::look_alikes::contains;
 use super::recognised::host;
 use super::{Hint, Recognised, redis_py, shapes, text};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// The formats that are told by their names.
 pub const FORMATS: [Format; 15] = [

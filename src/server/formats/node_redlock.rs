@@ -10,7 +10,7 @@
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises 32 hex digits with a TTL. redis-py, asked earlier, has taken its own by then.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -11,7 +11,7 @@
 use super::recognised::host;
 use super::{Hint, Recognised, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises `host|process` under a name that ends with `_LOCK`.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {

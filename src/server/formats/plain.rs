@@ -11,7 +11,7 @@
 use super::recognised::host;
 use super::{Hint, Recognised, has_ttl, madelson, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// The longest value that is taken for a token of an unknown library.
 const LONGEST_TOKEN: usize = 128;

@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, shapes, text};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises 24 characters of base64 under that prefix.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {

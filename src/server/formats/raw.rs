@@ -4,7 +4,7 @@ use super::recognise_named;
 use super::recognised::fingerprint;
 use crate::domain::raw::{RawKey, RawPart, RawText};
 use crate::server::config::Naming;
-use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+use crate::server::sighting::{Sighting, Ttl, Value};
 
 /// Words that libraries write beside their owners.
 const WORDS: [&[u8]; 6] = [b"mode", b"read", b"write", b"token", b"count", b"value"];

@@ -4,7 +4,7 @@ use data_encoding::HEXLOWER;
 
 use super::shapes;
 use crate::domain::{Confidence, Fingerprint, Format, Lease, Mode, Owner, Timestamp};
-use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+use crate::server::sighting::{Sighting, Ttl, Value};
 
 /// A key that was recognised as a lock.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, shapes, text};
 use crate::domain::{Format, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How old a lock may plausibly be: 32 random hex digits look like a version 1 UUID once in 64, and of this age never.
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::domain::Lease;
     use crate::server::formats;
-    use crate::server::nodes::sighting::Value;
+    use crate::server::sighting::Value;
 
     /// Written by redis-py 8.1.0 on 2026-11-20.
     const REAL: &str = "88a4914ee51011f19df302fc00000001";

@@ -12,7 +12,7 @@
 use super::recognised::scores;
 use super::{Hint, Recognised, SeenOwner, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format, Lease};
-use crate::server::nodes::sighting::{Sighting, Ttl};
+use crate::server::sighting::{Sighting, Ttl};
 
 /// A score ahead of our clock by more is no time of taking.
 const AHEAD_MS: f64 = 5.0 * 60.0 * 1000.0;

@@ -13,7 +13,7 @@
 use super::recognised::fields;
 use super::{Hint, Recognised, SeenOwner, shapes, sidekiq};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// The owner's bytes: the token and since when it has it.
 pub fn owner(token: &[u8], since: &[u8]) -> Vec<u8> {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::domain::Mode;
     use crate::server::formats;
-    use crate::server::nodes::sighting::Value;
+    use crate::server::sighting::Value;
 
     #[test]
     fn tokens_that_are_taken_are_owners() {

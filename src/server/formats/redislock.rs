@@ -11,7 +11,7 @@
 
 use super::{Hint, Recognised, has_ttl, plain, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises 16 bytes in base64url at the beginning.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -18,9 +18,10 @@
 //! `RedissonBaseLock`, `RedissonFairLock`, `RedissonFencedLock`.
 
 use super::recognised::fields;
+use super::redisson_owner::label;
 use super::{Hint, Recognised, SeenOwner, companions, has_ttl, shapes};
 use crate::domain::{Confidence, Format, LockKey};
-use crate::server::nodes::sighting::{Sighting, Value};
+use crate::server::sighting::{Sighting, Value};
 
 /// Recognises a hash all of whose fields are owners and all of whose values are counts from 1 up.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {
@@ -75,45 +76,11 @@ fn waiting(sighting: &Sighting) -> Option<u32> {
     u32::try_from(queue.len() - late).ok()
 }
 
-/// Whether a field is an owner's.
-pub fn is_owner(field: &[u8]) -> bool {
-    label(field).is_some()
-}
-
 /// The owner of a field and its count.
 pub(super) fn owner(field: &[u8], holds: &[u8]) -> Option<SeenOwner> {
     let mut seen = SeenOwner::new(Format::Redisson, field, Some(label(field)?));
     seen.owner.holds = Some(shapes::positive(holds)?);
     Some(seen)
-}
-
-/// `6d1f0c3e thread 87` for Redisson, `6d1f0c3e client 9d0e0f5c` for node-redisson. The UUID beyond its first digits is
-/// what makes the field unguessable; it stays out.
-pub fn label(field: &[u8]) -> Option<String> {
-    let (instance, within) = field
-        .split_at_checked(36)
-        .filter(|(instance, _)| shapes::is_uuid(instance))?;
-    let within = within.strip_prefix(b":")?;
-    // A lock within a transaction has the transaction's id behind the thread.
-    let end = within.iter().position(|&byte| byte == b':');
-    let (within, transaction) = within.split_at(end.unwrap_or(within.len()));
-    let is_hex = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
-    let is_transaction = match transaction {
-        [] => true,
-        [_colon, id @ ..] => !id.is_empty() && id.iter().all(is_hex),
-    };
-    if !is_transaction {
-        return None;
-    }
-    let instance = std::str::from_utf8(&instance[..8]).ok()?;
-    let id = std::str::from_utf8(within).ok()?;
-    if shapes::is_uuid(within) {
-        Some(format!("{instance} client {}", &id[..8]))
-    } else {
-        // Java numbers threads with a long.
-        (shapes::is_integer(within) && !id.starts_with('-') && id.len() <= 19)
-            .then(|| format!("{instance} thread {id}"))
-    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@
 //! thread's two values are two. Values past their time are free. Source: `RedissonFasterMultiLock`.
 
 use super::recognised::fields;
-use super::{Hint, OwnerBytes, Recognised, redisson, shapes};
+use super::{Hint, OwnerBytes, Recognised, redisson_owner, shapes};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const COUNT: &[u8] = b":lock_count";
 const UNTIL: &[u8] = b":expire_time";
@@ -30,7 +30,7 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
         let count = value_of(&[&base, COUNT].concat())?;
         let until = value_of(&[&base, UNTIL].concat())?;
         let until: i64 = std::str::from_utf8(until).ok()?.parse().ok()?;
-        let label = redisson::label(owner)?;
+        let label = redisson_owner::label(owner)?;
         locked.push((base, label, until, shapes::positive(count)?));
     }
     // Three fields for each, and nothing else.

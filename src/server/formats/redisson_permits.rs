@@ -14,7 +14,7 @@
 use super::recognised::scores;
 use super::{Hint, Recognised, companions, shapes, text};
 use crate::domain::{Format, Lease, LockKey, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// The score of a permit without a lease (`RedissonPermitExpirableSemaphore`).
 const NO_LEASE: i64 = 922_337_203_685_477;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::domain::{Confidence, Mode};
     use crate::server::formats;
-    use crate::server::nodes::sighting::Value;
+    use crate::server::sighting::Value;
 
     fn permits(key: &str, ids: &[(&[u8], f64)]) -> Sighting {
         let members = ids.iter().map(|(id, score)| (id.to_vec(), *score));

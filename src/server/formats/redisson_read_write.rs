@@ -11,7 +11,7 @@
 use super::recognised::fields;
 use super::{Hint, Recognised, redisson};
 use crate::domain::Format;
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const MODE: &[u8] = b"mode";
 const WRITE: &[u8] = b":write";

@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises 22 letters and digits of both cases with a TTL.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises base64 of 16 bytes. Without a TTL it is somebody else's lock at best.
 pub fn recognise(sighting: &Sighting, hint: Hint) -> Option<Recognised> {

@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, has_ttl, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises 20 bytes that are no text and have a TTL.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {

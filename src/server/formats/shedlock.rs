@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, shapes, text};
 use crate::domain::{Format, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises `ADDED:<time>@<host>:<uuid>`.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {

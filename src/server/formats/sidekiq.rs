@@ -12,7 +12,7 @@
 use super::recognised::fields;
 use super::{Hint, Recognised, SeenOwner, shapes};
 use crate::domain::{Confidence, Format, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const LOCKED: &[u8] = b":LOCKED";
 const ID: usize = 24;

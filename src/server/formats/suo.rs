@@ -9,7 +9,7 @@
 
 use super::{Hint, Recognised, SeenOwner, shapes, text};
 use crate::domain::{Confidence, Format, Lease, Timestamp};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// `stale_lock_expiration` of its `Client::Base`.
 const STALE_AFTER_MS: i64 = 3_600_000;

@@ -11,7 +11,7 @@
 use super::recognised::scores;
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Format, Mode};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 const WRITE: &[u8] = b"__write__";
 

@@ -2,7 +2,7 @@
 
 use super::recognise;
 use crate::domain::{Confidence, Format, LockKey, Timestamp};
-use crate::server::nodes::sighting::{Companion, Sighting, Ttl, Value};
+use crate::server::sighting::{Companion, Sighting, Ttl, Value};
 
 /// 2026-11-20T18:48:05.556Z: the day on which the bytes in these tests were written.
 pub const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);

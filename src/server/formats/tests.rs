@@ -7,7 +7,7 @@ use super::testing::{hash, set, string, zset};
 use super::*;
 use crate::domain::{LockKey, Timestamp};
 use crate::server::config::Pin;
-use crate::server::nodes::sighting::{Companion, Ttl};
+use crate::server::sighting::{Companion, Ttl};
 
 #[test]
 fn every_format_has_one_recogniser_or_none_at_all() {

@@ -10,7 +10,7 @@
 
 use super::{Hint, Recognised, has_ttl, shapes, text};
 use crate::domain::{Confidence, Format};
-use crate::server::nodes::sighting::Sighting;
+use crate::server::sighting::Sighting;
 
 /// Recognises a UUID under one of these names.
 pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
@@ -30,7 +30,7 @@ pub fn recognise(sighting: &Sighting, _hint: Hint) -> Option<Recognised> {
 mod tests {
     use super::super::testing::{format, members, string};
     use super::*;
-    use crate::server::nodes::sighting::Value;
+    use crate::server::sighting::Value;
 
     const UUID: &str = "da236e7c-0f5c-4a3c-9d0e-3f0c51c0fe05";
 

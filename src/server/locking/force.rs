@@ -18,8 +18,8 @@ use crate::server::nodes::Group;
 use crate::server::nodes::look::look_closely;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Parted;
-use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
+use crate::server::sighting::Sighting;
 use crate::server::telemetry::traces::Asked;
 
 /// A deadline that is read twice differs by the jitter of two round trips; only a later one is another hold's.

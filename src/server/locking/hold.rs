@@ -30,8 +30,8 @@ use crate::server::nodes::Group;
 use crate::server::nodes::look::look_closely;
 use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
-use crate::server::nodes::sighting::{Sighting, Ttl};
 use crate::server::nodes::trouble::Missed;
+use crate::server::sighting::{Sighting, Ttl};
 use crate::server::telemetry::traces::Asked;
 
 /// What the nodes told so far, in the order of the configuration.

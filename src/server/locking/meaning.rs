@@ -2,8 +2,8 @@
 
 use super::ballot::Vote;
 use crate::server::nodes::scripts::{Parted, Told};
-use crate::server::nodes::sighting::Sighting;
 use crate::server::nodes::trouble::Missed;
+use crate::server::sighting::Sighting;
 use crate::server::telemetry::traces::Meaning;
 
 /// A word, and whether it is not as it should be.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::domain::{ActOutcome, Format, Lease, LockKey, Owner, Timestamp};
 use crate::server::formats;
 use crate::server::nodes::scripts::Told;
-use crate::server::nodes::sighting::{Sighting, Ttl, Value};
 use crate::server::nodes::trouble::Missed;
+use crate::server::sighting::{Sighting, Ttl, Value};
 
 /// Whoever is in the way, and until when: as the format tells, or else whoever wrote the value.
 pub fn in_the_way(sighting: &Sighting) -> Option<(Owner, Lease)> {

@@ -5,8 +5,8 @@ use redis::{RedisError, RedisResult};
 
 use crate::domain::LockKey;
 use crate::server::nodes::scripts::{Parted, Told};
-use crate::server::nodes::sighting::{LONGEST_VALUE, Value};
 use crate::server::nodes::wire::Wire;
+use crate::server::sighting::{LONGEST_VALUE, Value};
 
 /// A key that is touched this often in between is left to its owner.
 const TRIES: usize = 3;

@@ -9,13 +9,13 @@ use super::chunks::chunks;
 use super::line::Line;
 use super::memory::{Memory, Reading};
 use super::node::Node;
-use super::sighting::{Companion, Sighting, Ttl, Value};
 use super::trip::{Questions, is_about_a_slot, is_about_one_key};
 use super::trouble::Missed;
 use super::values::{self, Found};
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 use crate::server::formats;
+use crate::server::sighting::{Companion, Sighting, Ttl, Value};
 
 /// So many keys are looked at within one command time limit; more take proportionally more.
 const KEYS_PER_LIMIT: usize = 5_000;

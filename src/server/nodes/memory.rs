@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::sighting::{Ttl, Value};
 use super::trip::TouchClock;
 use crate::domain::LockKey;
 use crate::server::clock::{Moment, Steady};
+use crate::server::sighting::{Ttl, Value};
 
 /// How exactly a deadline can be told from `PTTL`, besides the round trip.
 const BLUR: Duration = Duration::from_millis(10);

@@ -25,7 +25,6 @@ mod seats;
 pub mod self_report;
 pub mod semaphores;
 pub mod sentinel;
-pub mod sighting;
 mod supervisor;
 pub mod touch;
 pub mod trip;
@@ -48,6 +47,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::{Coverage, GroupKind, LockKey, NodePast, NodeView, Timestamp};
 use crate::server::clock::{Clock, Moment};
 use crate::server::config::GroupConfig;
+use crate::server::sighting::Sighting;
 use cluster::Cluster;
 pub use cluster::{slot_of, tag_of};
 pub use feed::{Fed, Inbox, Writes, learn};
@@ -58,7 +58,6 @@ use patterns::Patterns;
 use restart::{Past, Rules};
 use seats::Members;
 pub use seats::Seats;
-use sighting::Sighting;
 use trouble::Missed;
 
 /// One group and its nodes, each with its own supervised connections.

@@ -3,11 +3,11 @@
 use redis::{RedisError, RedisResult};
 
 use super::memory::Reading;
-use super::sighting::{LONGEST_VALUE, Sighting, Ttl, Value};
 use super::trip::{Questions, Trip};
 use super::wire::Wire;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
+use crate::server::sighting::{LONGEST_VALUE, Sighting, Ttl, Value};
 
 /// What has more fields, members or elements than this is no lock.
 const MOST_MEMBERS: u64 = 64;

@@ -177,7 +177,7 @@ impl Line {
             if self.waiters.len() < MOST_READ {
                 self.waiters.push(Waiter {
                     waits_in: WaitsIn::RedissonQueue,
-                    label: formats::redisson::label(&standing.field),
+                    label: formats::redisson_owner::label(&standing.field),
                     fingerprint,
                     since: None,
                     until: standing.until,

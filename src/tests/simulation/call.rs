@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use lockkeeper::server::nodes::scripts::{Given, Told};
-use lockkeeper::server::nodes::sighting::Value;
+use lockkeeper::server::sighting::Value;
 
 /// Bytes that many may have: a token, a value.
 pub type Bytes = Rc<[u8]>;

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use lockkeeper::server::nodes::scripts::{Given, Told};
-use lockkeeper::server::nodes::sighting::{LONGEST_VALUE, Value};
+use lockkeeper::server::sighting::{LONGEST_VALUE, Value};
 
 use super::call::{Bytes, Call, Lease, Reply};
 

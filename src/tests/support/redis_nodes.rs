@@ -9,7 +9,7 @@ use lockkeeper::domain::{LockKey, NodeView};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{GroupConfig, RedisUrl};
 use lockkeeper::server::nodes::Group;
-use lockkeeper::server::nodes::sighting::Sighting;
+use lockkeeper::server::sighting::Sighting;
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;

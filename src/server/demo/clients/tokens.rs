@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::domain::{Format, LockKey};
     use crate::server::formats::{Recognised, recognise};
-    use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+    use crate::server::sighting::{Sighting, Ttl, Value};
 
     const NOW: Timestamp = Timestamp::from_millis(1_795_200_485_556);
 

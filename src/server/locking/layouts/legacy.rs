@@ -40,7 +40,7 @@ use crate::server::locking::Token;
 use crate::server::locking::ballot::Vote;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::{ACQUIRE_LEGACY, Given, REWRITE_LEGACY, Told};
-use crate::server::nodes::sighting::Value;
+use crate::server::sighting::Value;
 
 /// What tokens look like.
 pub const SHAPE: &str = "must be a moment in seconds with six digits or more behind the point, such as \

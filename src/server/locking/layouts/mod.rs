@@ -27,7 +27,7 @@ use crate::domain::{Fingerprint, Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::Told;
-use crate::server::nodes::sighting::Value;
+use crate::server::sighting::Value;
 
 /// How a lock is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,8 +14,8 @@ use crate::server::locking::{Token, fence};
 use crate::server::nodes::line::{CompareAndDelete, Line};
 use crate::server::nodes::look::look_closely;
 use crate::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RELEASE, Told};
-use crate::server::nodes::sighting::Value;
 use crate::server::nodes::values::can_read;
+use crate::server::sighting::Value;
 
 /// Takes the lock, or extends it if it is the caller's already.
 pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {

@@ -50,7 +50,7 @@ use crate::server::nodes::line::Line;
 use crate::server::nodes::scripts::{
     ACQUIRE_REDISSON, EXTEND_REDISSON, Given, RELEASE_REDISSON, Told,
 };
-use crate::server::nodes::sighting::Value;
+use crate::server::sighting::Value;
 
 /// What tokens look like.
 pub const SHAPE: &str =
@@ -92,7 +92,7 @@ impl Request {
 
 /// Whether this is a field as Redisson or node-redisson writes it.
 pub fn is_field(token: &Token) -> bool {
-    formats::redisson::is_owner(token.expose())
+    formats::redisson_owner::is_owner(token.expose())
 }
 
 /// A fresh field: the UUID is what cannot be guessed.
@@ -150,7 +150,7 @@ fn is_another_hash(told: &Told) -> bool {
     is_there
         && !fields
             .iter()
-            .all(|(field, _)| formats::redisson::is_owner(field))
+            .all(|(field, _)| formats::redisson_owner::is_owner(field))
 }
 
 /// Makes the lease longer if the lock is the owner's.

@@ -40,7 +40,7 @@ use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::{
     FORCE_FIELD, FORCE_MEMBERS, FORCE_SET, FORCE_SIDEKIQ, FORCE_STRING, FORCE_SUO, Parted,
 };
-use crate::server::nodes::sighting::{Sighting, Ttl, Value};
+use crate::server::sighting::{Sighting, Ttl, Value};
 
 /// A registry's name may have colons in it: so many channels are told at most.
 const MOST_CHANNELS: usize = 8;

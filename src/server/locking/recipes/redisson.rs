@@ -6,7 +6,7 @@ use super::{Order, Shown, number, run};
 use crate::domain::{LockKey, Timestamp};
 use crate::server::formats::companions;
 use crate::server::nodes::scripts::{FORCE_MULTI, FORCE_PERMIT, FORCE_READ_WRITE, FORCE_REDISSON};
-use crate::server::nodes::sighting::Value;
+use crate::server::sighting::Value;
 
 impl Shown<'_> {
     pub(super) fn redisson(&self, now: Timestamp) -> Order {

@@ -9,10 +9,10 @@ use futures::future::join_all;
 use super::super::NodeLook;
 use super::super::look::{self, Glance};
 use super::super::node::Node;
-use super::super::sighting::Sighting;
 use super::super::trouble::{Missed, Trouble};
 use super::{Cluster, Elsewhere};
 use crate::domain::LockKey;
+use crate::server::sighting::Sighting;
 
 /// So often a key is followed from node to node.
 const MOST_ROUNDS: usize = 4;

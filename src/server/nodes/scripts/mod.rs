@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::sighting::{self, LONGEST_VALUE};
+use crate::server::sighting::{self, LONGEST_VALUE};
 use redis::{FromRedisValue, ParsingError, Script, Value};
 
 /// A script on Redisson's locks, behind what these share.
