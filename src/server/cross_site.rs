@@ -63,7 +63,7 @@ impl BrowserOperation {
     async fn write_down(mut self, state: &AppState) {
         let client = Client::in_extensions(&self.request.extensions);
         let (uri, headers) = (&self.request.uri, &self.request.headers);
-        let Ok(_until_it_is_written_down) = state.limits.admit(client, uri, headers).await else {
+        let Ok(_until_it_is_written_down) = state.limits.admit(client, uri, headers) else {
             return;
         };
         let Ok(actor) = state.access.admit_request(&self.request).await else {

@@ -31,7 +31,7 @@ pub async fn before_pages(
 async fn call(state: &AppState, request: Request, next: Next) -> Result<Response, ApiError> {
     let client = Client::in_extensions(request.extensions());
     let admitted = state.limits.admit(client, request.uri(), request.headers());
-    let _until_it_is_answered = admitted.await?;
+    let _until_it_is_answered = admitted?;
     let (mut parts, body) = request.into_parts();
     let actor = state.access.admit_request(&parts).await?;
     parts.extensions.insert(actor);

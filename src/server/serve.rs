@@ -124,7 +124,7 @@ impl Console {
                 storage.clone(),
                 clock.clone(),
             ),
-            limits: Arc::new(Limits::new(config.limits, shared)),
+            limits: Arc::new(Limits::new(config.limits)),
             stop: stop.clone(),
         });
         let console = Self {

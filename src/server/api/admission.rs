@@ -16,7 +16,7 @@ pub async fn limit_requests(
     next: Next,
 ) -> Result<Response, ApiError> {
     let admitted = state.limits.admit(client, request.uri(), request.headers());
-    let _until_it_is_answered = admitted.await?;
+    let _until_it_is_answered = admitted?;
     Ok(next.run(request).await)
 }
 
@@ -30,7 +30,7 @@ pub async fn limit_sign_ins(
     let admitted = state
         .limits
         .admit_sign_in(client, request.uri(), request.headers());
-    let _until_it_is_answered = admitted.await?;
+    let _until_it_is_answered = admitted?;
     Ok(next.run(request).await)
 }
 

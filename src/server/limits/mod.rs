@@ -17,7 +17,6 @@ use governor::{Quota, RateLimiter};
 use super::access::address_in;
 use super::config::LimitsConfig;
 use super::operations::LONGEST_KEY;
-use super::shared::Shared;
 use crate::domain::Fault;
 pub use concurrency::{ConcurrencyLimit, Permit};
 
@@ -121,13 +120,12 @@ pub struct Limits {
     streams: ConcurrencyLimit,
     queries: ConcurrencyLimit,
     rate: Option<RateLimit>,
-    shared: Option<Shared>,
     until_clearing: AtomicU32,
 }
 
 impl Limits {
-    /// Nobody is here yet. With `shared`, the rate of a client is that of all consoles together.
-    pub fn new(config: LimitsConfig, shared: Option<Shared>) -> Self {
+    /// Nobody is here yet.
+    pub fn new(config: LimitsConfig) -> Self {
         let per_second = config.requests_per_second.and_then(NonZeroU32::new);
         let limit = ConcurrencyLimit::new;
         Self {
@@ -163,7 +161,6 @@ impl Limits {
             ),
             rate: per_second.map(|n| RateLimiter::hashmap(Quota::per_second(n))),
             until_clearing: AtomicU32::new(CLEARING),
-            shared,
             config,
         }
     }
@@ -206,28 +203,26 @@ impl Limits {
     }
 
     /// Stands before every route of the API: what may not begin is refused here. It is counted until the permit is dropped.
-    pub async fn admit(
+    pub fn admit(
         &self,
         client: Client,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Permit, Rejection> {
         self.admit_within(&self.requests, client, uri, headers)
-            .await
     }
 
     /// Stands before whatever signs somebody in or out, and takes no permit of the API.
-    pub async fn admit_sign_in(
+    pub fn admit_sign_in(
         &self,
         client: Client,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Permit, Rejection> {
         self.admit_within(&self.sign_ins, client, uri, headers)
-            .await
     }
 
-    async fn admit_within(
+    fn admit_within(
         &self,
         limit: &ConcurrencyLimit,
         client: Client,
@@ -236,21 +231,7 @@ impl Limits {
     ) -> Result<Permit, Rejection> {
         self.check_head(uri, headers)?;
         self.check_rate(client)?;
-        let permit = limit.acquire(client)?;
-        self.check_shared_rate(client).await?;
-        Ok(permit)
-    }
-
-    /// The same rate for all consoles together. Where the shared state cannot be asked, each has its own.
-    async fn check_shared_rate(&self, client: Client) -> Result<(), Fault> {
-        let (Some(shared), Some(per_second)) = (&self.shared, self.config.requests_per_second)
-        else {
-            return Ok(());
-        };
-        match shared.pace(&client.to_string(), per_second).await {
-            Ok(Duration::ZERO) | Err(_) => Ok(()),
-            Ok(wait) => Err(self.too_soon(client, wait)),
-        }
+        Ok(limit.acquire(client)?)
     }
 
     fn too_soon(&self, client: Client, wait: Duration) -> Fault {
@@ -319,13 +300,10 @@ mod tests {
 
     #[test]
     fn every_client_has_a_rate_of_its_own() {
-        let limits = Limits::new(
-            LimitsConfig {
-                requests_per_second: Some(2),
-                ..LimitsConfig::default()
-            },
-            None,
-        );
+        let limits = Limits::new(LimitsConfig {
+            requests_per_second: Some(2),
+            ..LimitsConfig::default()
+        });
         let (one, other) = (client("10.0.0.1"), client("10.0.0.2"));
         let ends: Vec<_> = (0..3).map(|_| limits.check_rate(one)).collect();
         assert_eq!((&ends[0], &ends[1]), (&Ok(()), &Ok(())));
