@@ -140,7 +140,7 @@ export class Lab {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const config = join(this.folder, `lockkeeper-${port}.toml`);
-    const audit = `[audit]\nfile = ${JSON.stringify(join(this.folder, `audit-${port}.jsonl`))}`;
+    const audit = `[storage]\nurl = ${JSON.stringify(`sqlite:${join(this.folder, `storage-${port}.db`)}`)}`;
     await writeFile(config, [`listen = "127.0.0.1:${port}"`, audit, ...groups.map(asToml), await settings(url)].join('\n'));
     const console = new Console(url, config);
     this.ends.push(() => console.stop());

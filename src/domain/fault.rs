@@ -290,7 +290,7 @@ impl Fault {
             }
             Self::WrongType { .. } => "Choose another name, or look at what the key holds.",
             Self::AuditUnavailable { .. } => {
-                "Make the file of `[audit]` writable, or make room for it; where it is a stream, bring the Redis of `[state]` back. Nothing was changed."
+                "Make the file of `[storage]` writable, make room for it, or bring its PostgreSQL back. Nothing was changed."
             }
             Self::StorageUnavailable { .. } => {
                 "Bring the database of `[storage]` back, then try again; nothing was changed."

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::access::{Access, Actor};
 use super::audit::Audit;
 use super::clock::Clock;
-use super::config::{Config, LimitsConfig};
+use super::config::{Config, LimitsConfig, StorageConfig};
 use super::connections::{self, GRACE_PERIOD};
 use super::index::Index;
 use super::limits::Limits;
@@ -25,7 +25,6 @@ use super::operations::Operations;
 use super::operations::idempotency::Repeats;
 use super::reload::{How, Running};
 use super::restarts::{self, RestartFile};
-use super::shared::Shared;
 use super::state::{AppState, Handles};
 use super::storage::{Storage, delete_expired};
 use super::tls::ServerTls;
@@ -79,13 +78,8 @@ impl Console {
     /// Builds the parts and starts their tasks.
     fn start(config: Config, clock: Clock, stop: CancellationToken) -> Self {
         warn_of_clear_text(&config);
-        let shared = config.state.map(Shared::new);
-        let audit = Audit::new(&config.audit, shared.as_ref(), clock.clone());
-        match audit.place() {
-            Some(place) => tracing::info!(file = place, "acts are written to the audit"),
-            None => tracing::warn!("the audit is off: nobody will know who did what"),
-        }
         let storage = Storage::new(&config.storage, true);
+        let audit = Audit::new(&config.audit, storage.clone(), clock.clone());
         let access = Access::new(
             &config.access,
             config.listen.ip(),
@@ -114,6 +108,7 @@ impl Console {
         running.watch(&index);
         let webhooks = Webhooks::new(config.webhooks);
         webhooks.start(&index, &clock, &stop, &tasks);
+        let heads = webhooks.clone();
         let operations = Operations::new(groups, index, audit.clone()).telling(webhooks);
         let state = AppState::from(Handles {
             leptos: leptos_options(),
@@ -137,11 +132,22 @@ impl Console {
             leaving,
         };
         console.start_tasks(restarts);
+        console.watch_audit(config.storage, heads);
         console.until_stop(delete_expired(storage, clock));
         if let Some(later) = config.later {
             console.until_stop(running.follow(console.state.clone(), later));
         }
         console
+    }
+
+    /// Checks the audit, tells where its chain stands and removes what is old.
+    fn watch_audit(&self, config: StorageConfig, webhooks: Webhooks) {
+        let (told, old) = (self.audit.clone(), self.audit.clone());
+        self.until_stop(async move {
+            told.check_storage().await;
+            told.tell_heads(&webhooks).await;
+        });
+        self.until_stop(async move { old.remove_old(&config).await });
     }
 
     /// Starts what is done beside answering requests.
@@ -154,11 +160,6 @@ impl Console {
         }
         let operations = Arc::clone(&state.operations);
         self.until_stop(async move { operations.close_what_was_left().await });
-        let (told, over) = (audit.clone(), self.stop.clone());
-        self.tasks.spawn(async move {
-            told.check_place().await;
-            over.run_until_cancelled(told.tell_heads()).await;
-        });
         self.until_stop(async move { audit.write_what_is_counted().await });
         let looking = state.clone();
         self.until_stop(async move { looking.access.look_at_provider().await });

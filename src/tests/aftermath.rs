@@ -96,8 +96,9 @@ async fn an_owner_that_puts_its_lock_back_is_told_of_and_so_are_the_next_and_nob
         .await;
     let audited = console.person.get("/api/v1/audit?act=put-back").await;
     assert!(audited.text.contains("lock:back"), "{}", audited.text);
-    let written = console.state.path().join("lockkeeper/audit.jsonl");
-    let written = std::fs::read_to_string(written).unwrap();
+    let written = console.state.path().join("lockkeeper/lockkeeper.db");
+    let written = crate::support::audit::entries(&written).await;
+    let written = serde_json::json!(written).to_string();
     assert_eq!(written.matches("\"put-back\"").count(), 1, "{written}");
     console
         .logs("lock:next", "was taken by another owner")

@@ -134,9 +134,9 @@ async fn where_nothing_can_be_written_the_console_shows_everything_and_says_why_
     let log = console.stop().await;
     let warning = log
         .lines()
-        .find(|line| line.contains("acts will be refused"));
+        .find(|line| line.contains("operations will be refused"));
     let warning = warning.unwrap_or_else(|| panic!("no word at the start: {log}"));
-    for part in [place, "[audit]", "Not a directory"] {
+    for part in [place, "[storage]", "Not a directory"] {
         assert!(warning.contains(part), "{part} in: {warning}");
     }
 }
@@ -160,7 +160,7 @@ async fn without_a_home_the_audit_is_in_the_folder_of_the_system_or_the_console_
     let audit = console.person.get("/api/v1/audit").await;
     assert_eq!(audit.status, 200, "{}", audit.text);
     let log = console.stop().await;
-    assert!(log.contains("/var/lib/lockkeeper/audit.jsonl"), "{log}");
+    assert!(log.contains("/var/lib/lockkeeper/lockkeeper.db"), "{log}");
 }
 
 #[tokio::test]

@@ -92,7 +92,6 @@ mod sizes;
 mod soak;
 #[cfg(feature = "sso")]
 mod sso;
-mod state;
 mod storage;
 mod storm;
 mod support;

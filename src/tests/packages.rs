@@ -32,16 +32,14 @@ fn the_configuration_of_the_compose_file_is_accepted_and_names_its_servers() {
 #[test]
 fn what_several_consoles_share_can_be_switched_on_in_the_compose_file() {
     let text = package("lockkeeper.toml");
-    let commented = text.split("# [state]").nth(1).unwrap();
+    let commented = text.split("# [storage]").nth(1).unwrap();
     let lines = commented.lines().map(|line| line.trim_start_matches("# "));
     let lines = lines.filter(|line| *line != "#");
-    let switched_on = format!("{text}\n[state]{}", lines.collect::<Vec<_>>().join("\n"));
+    let switched_on = format!("{text}\n[storage]{}", lines.collect::<Vec<_>>().join("\n"));
     let config = parse("lockkeeper.toml", &switched_on, &|_| None).unwrap();
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    assert!(config.audit != lockkeeper::server::config::AuditConfig::default());
-    let address = config.state.unwrap().server.url.address();
-    let host = address.trim_end_matches(":6379");
-    assert!(package("compose.yaml").contains(&format!("\n  {host}: {{ <<: *redis")));
+    assert!(config.storage != lockkeeper::server::config::StorageConfig::default());
+    assert!(package("compose.yaml").contains("\n  postgres:\n"));
 }
 
 #[test]
@@ -155,8 +153,8 @@ fn the_volume_of_the_chart_has_room_for_all_of_the_audit() {
         .next()
         .unwrap();
     let gigabytes: u64 = size.strip_suffix("Gi").unwrap().parse().unwrap();
-    let audit = lockkeeper::server::config::AuditConfig::default();
-    let most = audit.largest * (u64::from(audit.keep) + 1);
+    // What is written meanwhile is beside the file until it is in it.
+    let most = lockkeeper::server::config::StorageConfig::default().max_size;
     assert!(gigabytes << 30 > most + most / 4, "{size} for {most} bytes");
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::access::SessionsConfig;
 use lockkeeper::server::config::{
-    AuditConfig, LimitsConfig, LockingConfig, LogFormat, WebhookConfig, parse,
+    AuditConfig, LimitsConfig, LockingConfig, LogFormat, StorageConfig, WebhookConfig, parse,
 };
 
 use crate::support::certificates::{Authority, text};
@@ -50,6 +50,7 @@ fn the_configuration_that_is_shown_is_accepted() {
     assert_eq!(format!("{shown:?}"), format!("{usual:?}"));
     assert_eq!(config.limits, LimitsConfig::default());
     assert_eq!(config.audit, AuditConfig::default());
+    assert_eq!(config.storage, StorageConfig::default());
     let shown = &config.groups[0];
     let usual = LockingConfig::new(shown.kind);
     assert_eq!(format!("{:?}", shown.locking), format!("{usual:?}"));

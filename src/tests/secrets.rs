@@ -135,7 +135,8 @@ async fn no_answer_and_no_log_line_carries_a_token() {
 
     let (log, folder) = console.stop_and_keep().await;
     assert!(log.contains("broken on purpose"), "acts are logged:\n{log}");
-    let audit = std::fs::read_to_string(folder.path().join("lockkeeper/audit.jsonl")).unwrap();
+    let file = folder.path().join("lockkeeper/lockkeeper.db");
+    let audit = serde_json::json!(crate::support::audit::entries(&file).await).to_string();
     assert!(
         audit.contains("broken on purpose"),
         "and written down:\n{audit}"

@@ -84,12 +84,10 @@ async fn on_postgresql_it_is_the_same_and_a_server_that_comes_back_is_used_again
 
 #[tokio::test]
 async fn a_damaged_file_is_set_aside_under_another_name_and_a_new_one_begun() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lockkeeper.db");
-    for damaged in [
-        vec![7; 100_000],
-        b"SQLite format 3\0 and nothing that follows".to_vec(),
-    ] {
+    let headed = [b"SQLite format 3\0".as_slice(), &[7; 100_000]].concat();
+    for damaged in [vec![7; 100_000], headed] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lockkeeper.db");
         std::fs::write(&path, &damaged).unwrap();
         let storage = Storage::new(&StorageConfig::file(&path), true);
         assert_eq!(raise(&storage, "a").await, Ok(1));

@@ -1,15 +1,15 @@
-//! Going through the chain for whoever looks at the audit: in the background, at most a fiftieth of the time, and not at all
-//! where the files are very large.
+//! Going through the chain, when the console starts and for whoever looks at the audit: in the background, at most a fiftieth of the
+//! time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::verify::verify;
-use super::{Audit, Book};
+use tokio::time::timeout;
+
+use super::journal::Journal;
+use super::{Audit, verify};
 use crate::domain::{ChainCheck, Checked};
 
-/// Larger audits are verified on the command line.
-const LARGEST: u64 = 512 << 20;
 /// After it took so long, it is done again only after this many times as long.
 const REST: u32 = 50;
 /// Nor sooner than this.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What is known of the chain.
 #[derive(Default)]
-pub(super) struct Checking(Mutex<State>);
+pub struct Checking(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -58,49 +58,41 @@ impl Checking {
 impl Audit {
     /// What is known of the chain. Asking has it gone through in the background where that was not done lately.
     pub async fn chain_check(&self) -> ChainCheck {
-        let Some(book) = self.book() else {
+        let Some(journal) = self.journal() else {
             return ChainCheck::NotHere;
         };
-        if book.checking.begin() {
-            let book = Arc::clone(book);
-            let going = tokio::task::spawn_blocking(move || book.go_through());
+        if journal.checking.begin() {
+            let going = tokio::spawn(go_through(Arc::clone(journal)));
             // A small audit is through at once. Whatever becomes of a large one is known next time.
-            drop(tokio::time::timeout(PATIENCE, going).await);
+            drop(timeout(PATIENCE, going).await);
         }
-        book.checking.known()
+        journal.checking.known()
     }
 }
 
-impl Book {
-    fn go_through(&self) {
-        let (began, at) = (Instant::now(), self.clock.now());
-        let path = self.shelf.volumes.current().to_owned();
-        let read = self.shelf.volumes.size().and_then(|size| match size {
-            1..=LARGEST => verify(path, None).map(Some),
-            _ => Ok(None),
-        });
-        let came_to = match read {
-            Ok(Some(verified)) => {
-                let flaws = u32::try_from(verified.findings.len()).unwrap_or(u32::MAX);
-                if flaws > 0 {
-                    tracing::error!(
-                        flaws,
-                        "the audit is not as it was written: `lockkeeper audit verify` tells more"
-                    );
-                }
-                ChainCheck::Done(Checked {
-                    first: verified.first.unwrap_or(0),
-                    last: verified.last.unwrap_or(0),
+async fn go_through(journal: Arc<Journal>) {
+    let (began, at) = (Instant::now(), journal.clock.now());
+    let came_to = match verify(&journal.storage, None).await {
+        Ok(verified) if verified.first.is_none() => ChainCheck::NotHere,
+        Ok(verified) => {
+            let flaws = u32::try_from(verified.findings.len()).unwrap_or(u32::MAX);
+            if flaws > 0 {
+                tracing::error!(
                     flaws,
-                    at,
-                })
+                    "the audit is not as it was written: `lockkeeper audit verify` tells more"
+                );
             }
-            Ok(None) => ChainCheck::NotHere,
-            Err(why) => {
-                tracing::warn!("the audit cannot be gone through: {why}");
-                ChainCheck::NotHere
-            }
-        };
-        self.checking.end(came_to, began.elapsed());
-    }
+            ChainCheck::Done(Checked {
+                first: verified.first.unwrap_or(0),
+                last: verified.last.unwrap_or(0),
+                flaws,
+                at,
+            })
+        }
+        Err(why) => {
+            tracing::warn!("the audit cannot be gone through: {why}");
+            ChainCheck::NotHere
+        }
+    };
+    journal.checking.end(came_to, began.elapsed());
 }

@@ -1,27 +1,31 @@
 //! Verifying the chain: a line that was changed, taken out, put in or moved is found.
 //!
-//! The end of the last file can be cut off without a trace in what is left: a head that was noted elsewhere shows that.
+//! The last entries can be cut off without a trace in what is left: a head that was noted elsewhere shows that.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
+use sqlx::AssertSqlSafe;
 
 use super::chain::{self, Flaw, Head};
-use super::volumes::Volumes;
+use super::entry::{Columns, Found};
+use crate::server::storage::{Storage, StorageError};
 
 /// More findings than this say nothing new.
 const MOST: usize = 100;
+/// How many rows are read at once.
+const PAGE: usize = 1_000;
 
 /// What an audit turned out to be.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verified {
-    /// The files, oldest first.
-    pub files: Vec<PathBuf>,
-    /// How many lines there are.
+    /// Where it is.
+    pub place: String,
+    /// How many entries there are.
     pub lines: u64,
-    /// The number of the first one: above 1 where older files were thrown away.
+    /// The number of the first one: above 1 where older ones were removed.
     pub first: Option<u64>,
     /// The number of the last one.
     pub last: Option<u64>,
@@ -38,10 +42,8 @@ pub struct Verified {
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// In which file.
-    pub file: PathBuf,
-    /// On which line of it, from 1.
-    pub line: u64,
+    /// The number of the entry; in a file, the line.
+    pub line: i64,
     /// What is wrong.
     pub what: String,
 }
@@ -52,59 +54,86 @@ impl Verified {
         self.findings.is_empty() && self.has_noted_head != Some(false)
     }
 
-    fn found(&mut self, file: &Path, line: u64, what: String) {
+    fn found(&mut self, line: i64, what: String) {
         if self.findings.len() < MOST {
-            self.findings.push(Finding {
-                file: file.to_owned(),
-                line,
-                what,
-            });
+            self.findings.push(Finding { line, what });
         }
     }
 }
 
-/// Reads the audit that is written to `path`, with the full files beside it, and checks every line. `noted` is a head that
-/// was noted elsewhere.
-pub fn verify(path: PathBuf, noted: Option<&str>) -> io::Result<Verified> {
-    let mut verifying = Verifying::new(noted);
-    let files = Volumes::at(path.clone()).open()?;
-    if files.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            "there is no such file, and no full one beside it",
-        ));
+/// Reads the whole audit of a storage and checks every entry. `noted` is a head that was noted elsewhere.
+///
+/// # Errors
+/// It cannot be read.
+pub async fn verify(storage: &Storage, noted: Option<&str>) -> Result<Verified, StorageError> {
+    let mut verifying = Verifying::new(storage.url().to_string(), noted);
+    let statement = format!(
+        "SELECT {} FROM audit_entry WHERE number > $1 ORDER BY number LIMIT {PAGE}",
+        Found::COLUMNS
+    );
+    let mut last = i64::MIN;
+    loop {
+        let mut db = storage.read().await?;
+        let page = sqlx::query(AssertSqlSafe(statement.clone())).bind(last);
+        let rows = page.fetch_all(&mut *db).await?;
+        if rows.is_empty() {
+            return Ok(verifying.end());
+        }
+        for row in &rows {
+            let row = Found::read(row)?;
+            if last < 1 && row.number == 1 {
+                // What is below was imported, and is a chain of its own.
+                verifying.at = None;
+            }
+            last = row.number;
+            verifying.row(&row);
+        }
+        // Others have their turn: checking a page keeps a thread busy for some milliseconds.
+        tokio::task::yield_now().await;
     }
-    for (path, file) in &files {
-        verifying.verified.files.push(path.clone());
-        go_through(file, path, &mut verifying)?;
+}
+
+/// Reads old files of an audit, in this order, and checks every line; what is whole is handed over, with its number and text.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn verify_files(files: &[PathBuf], take: &mut dyn FnMut(&str)) -> io::Result<Verified> {
+    let places: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let mut verifying = Verifying::new(places.join(", "), None);
+    for file in files {
+        let (mut lines, mut text, mut count) = (BufReader::new(File::open(file)?), Vec::new(), 0);
+        loop {
+            text.clear();
+            if lines.read_until(b'\n', &mut text)? == 0 {
+                break;
+            }
+            count += 1;
+            let line = text.strip_suffix(b"\n").unwrap_or(&text);
+            if verifying.line(count, line)
+                && let Ok(line) = std::str::from_utf8(line)
+            {
+                take(line);
+            }
+        }
     }
     Ok(verifying.end())
 }
 
-fn go_through(file: &File, path: &Path, verifying: &mut Verifying<'_>) -> io::Result<()> {
-    let (mut lines, mut text, mut count) = (BufReader::new(file), Vec::new(), 0);
-    loop {
-        text.clear();
-        if lines.read_until(b'\n', &mut text)? == 0 {
-            return Ok(());
-        }
-        count += 1;
-        verifying.line(path, count, text.strip_suffix(b"\n").unwrap_or(&text));
-    }
-}
-
 /// A chain that is followed, line by line.
-pub(super) struct Verifying<'a> {
+struct Verifying<'a> {
     noted: Option<&'a str>,
     at: Option<Head>,
-    /// What was found so far.
-    pub verified: Verified,
+    verified: Verified,
 }
 
 impl<'a> Verifying<'a> {
     /// Before the first line.
-    pub fn new(noted: Option<&'a str>) -> Self {
+    fn new(place: String, noted: Option<&'a str>) -> Self {
         let verified = Verified {
+            place,
             has_noted_head: noted.map(|_| false),
             ..Verified::default()
         };
@@ -116,15 +145,39 @@ impl<'a> Verifying<'a> {
     }
 
     /// After the last line.
-    pub fn end(self) -> Verified {
+    fn end(self) -> Verified {
         let mut verified = self.verified;
         verified.last = self.at.as_ref().map(|head| head.number);
         verified.head = self.at.map(|head| head.digits().to_owned());
         verified
     }
 
-    /// The next line, which is this one of that place.
-    pub fn line(&mut self, path: &Path, count: u64, line: &[u8]) {
+    /// The next row.
+    fn row(&mut self, row: &Found) {
+        let (line, torn) = (row.line.as_bytes(), self.verified.torn);
+        let is_whole = self.line(row.number, line);
+        if self.verified.torn > torn {
+            // A row is written whole or not at all.
+            let what = "its text was cut off";
+            self.verified.found(row.number, what.to_owned());
+        }
+        if is_whole {
+            let number = chain::number(line).and_then(|number| i64::try_from(number).ok());
+            let kind = chain::front(line).map(|(is_end, _)| is_end);
+            let is_as_it_says = row
+                .act()
+                .is_some_and(|act| Columns::of(&act) == row.columns)
+                && kind == Some(row.state == 2)
+                && (row.number < 1 || number == Some(row.number));
+            if !is_as_it_says {
+                let what = "the columns for searching do not say what the entry says: somebody changed them";
+                self.verified.found(row.number, what.to_owned());
+            }
+        }
+    }
+
+    /// The next line, which has this number or is this one of its file; whether it is as it was written.
+    fn line(&mut self, count: i64, line: &[u8]) -> bool {
         let verified = &mut self.verified;
         let link = match chain::read(line) {
             Ok(link) => link,
@@ -132,14 +185,14 @@ impl<'a> Verifying<'a> {
                 if line.is_empty() || chain::parts(line).is_none() && is_piece(line) =>
             {
                 verified.torn += 1;
-                return;
+                return false;
             }
             Err(flaw) => {
                 verified.lines += 1;
-                verified.found(path, count, flaw.to_string());
+                verified.found(count, flaw.to_string());
                 // What follows is judged by what this line says of itself, so that one change is one finding.
                 self.at = chain::parts(line).and_then(Head::at).or(self.at.take());
-                return;
+                return false;
             }
         };
         verified.lines += 1;
@@ -158,10 +211,10 @@ impl<'a> Verifying<'a> {
                 "number {} follows number {}: lines were taken out, put in or moved",
                 link.number, before.number
             );
-            verified.found(path, count, what);
+            verified.found(count, what);
         } else if link.previous != before.hash {
             let what = "it does not follow the line before it: that line was changed or replaced";
-            verified.found(path, count, what.to_owned());
+            verified.found(count, what.to_owned());
         }
         if self
             .noted
@@ -170,6 +223,7 @@ impl<'a> Verifying<'a> {
             verified.has_noted_head = Some(true);
         }
         self.at = Head::at(link);
+        true
     }
 }
 

@@ -15,7 +15,7 @@ use super::text::{Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
-use crate::server::doctor::{examine_state, examine_transport};
+use crate::server::doctor::{examine_state, examine_storage, examine_transport};
 use crate::server::index::Survey;
 
 /// Lines are broken before they are wider than this.
@@ -57,21 +57,32 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
         checkup.unchecked.extend(not_gone_over(group, survey));
     }
     let state = match &direct.state {
-        Some((shared, has_audit)) => {
+        Some(shared) => {
             let now = direct.operations.index().now();
-            Some(examine_state(shared, *has_audit, now).await)
+            Some(examine_state(shared, now).await)
+        }
+        None => None,
+    };
+    let storage = match &direct.storage {
+        Some(storage) => {
+            let now = direct.operations.index().now();
+            Some(examine_storage(storage, now).await)
         }
         None => None,
     };
     let now = direct.operations.index().now();
     let in_clear = direct.in_clear_at;
     let transport = in_clear.map(|address| examine_transport(address, now));
-    let is_fit = checkups.iter().chain(&state).all(|checkup| checkup.fit);
+    let own = state.iter().chain(&storage);
+    let is_fit = checkups.iter().chain(own).all(|checkup| checkup.fit);
     let warnings = &direct.warnings;
     let printed = if options.straight.json {
         let mut told = json!({ "fit": is_fit, "groups": checkups, "warnings": warnings });
         if let Some(state) = &state {
             told["state"] = json!({ "fit": state.fit, "findings": state.findings });
+        }
+        if let Some(storage) = &storage {
+            told["storage"] = json!({ "fit": storage.fit, "findings": storage.findings });
         }
         if let Some(transport) = &transport {
             told["sign_in"] = json!({ "fit": transport.fit, "findings": transport.findings });
@@ -94,7 +105,14 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
         let transport = transport
             .iter()
             .map(|transport| of_checkup(page, transport, "who may come in"));
-        groups.chain(state).chain(transport).collect::<String>()
+        let storage = storage
+            .iter()
+            .map(|storage| of_checkup(page, storage, "the audit"));
+        groups
+            .chain(state)
+            .chain(storage)
+            .chain(transport)
+            .collect::<String>()
     };
     print(&printed)?;
     Ok(if is_fit { 0 } else { status::FAILED })

@@ -18,12 +18,13 @@ use crate::domain::{Fault, LockId, NodeState};
 use crate::server::access::Actor;
 use crate::server::audit::Audit;
 use crate::server::clock::Clock;
-use crate::server::config::{AuditConfig, GroupConfig};
+use crate::server::config::{AuditConfig, GroupConfig, StorageConfig};
 use crate::server::index::Index;
 use crate::server::nodes::Group;
 use crate::server::operations::Operations;
 use crate::server::restarts::RestartFile;
 use crate::server::shared::Shared;
+use crate::server::storage::Storage;
 
 /// How long work that goes on in the background may keep the command from ending.
 const LONGEST_SETTLING: Duration = Duration::from_millis(300);
@@ -35,8 +36,10 @@ pub struct Direct {
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
     audit: Audit,
-    /// What several consoles share, and whether the audit is there.
-    pub state: Option<(Shared, bool)>,
+    /// What several consoles share.
+    pub state: Option<Shared>,
+    /// Where the audit is, if there is anything yet.
+    pub storage: Option<Storage>,
     /// Where the console keeps which nodes restarted.
     pub restarts: Option<RestartFile>,
     /// Where the console takes passwords and tokens unencrypted.
@@ -50,10 +53,7 @@ impl Direct {
     pub fn start(nodes: Nodes, group: Option<&str>) -> Result<Self, Failure> {
         let config = nodes.read()?;
         let in_clear_at = config.is_in_clear().then_some(config.listen);
-        let (audit, shared) = (
-            config.audit.for_command_line(),
-            config.state.map(Shared::new),
-        );
+        let audit = config.audit.for_command_line(&config.storage);
         let mut configs = config.groups;
         if let Some(name) = group {
             let known: Vec<String> = configs.iter().map(|group| group.name.clone()).collect();
@@ -66,19 +66,18 @@ impl Direct {
                     .advise(format!("The configuration has: {}.", known.join(", "))));
             }
         }
-        let has_audit = audit.on && audit.is_shared;
         Ok(Self {
-            state: shared.clone().map(|shared| (shared, has_audit)),
+            state: config.state.map(Shared::new),
             in_clear_at,
             warnings: config.warnings,
-            ..Self::on(configs, &audit, shared.as_ref(), config.restarts)
+            ..Self::on(configs, &audit, &config.storage, config.restarts)
         })
     }
 
     fn on(
         configs: Vec<GroupConfig>,
         audit: &AuditConfig,
-        shared: Option<&Shared>,
+        storage: &StorageConfig,
         restarts: Option<PathBuf>,
     ) -> Self {
         let (clock, stop) = (Clock::real(), CancellationToken::new());
@@ -89,7 +88,9 @@ impl Direct {
         let start =
             |config| Group::start_knowing(config, clock.clone(), stop.clone(), history.clone());
         let groups: Vec<Arc<Group>> = configs.into_iter().map(start).collect();
-        let audit = Audit::new(audit, shared, clock.clone());
+        let is_there = storage.url.path().is_none_or(|path| path.exists());
+        let storage = Storage::new(storage, false);
+        let audit = Audit::new(audit, storage.clone(), clock.clone());
         let index = Index::quiet(&groups, clock, &stop, &TaskTracker::new());
         Self {
             operations: Arc::new(Operations::new(groups.clone(), index, audit.clone())),
@@ -97,6 +98,7 @@ impl Direct {
             actor: Actor::command_line(who::am_i()),
             groups,
             state: None,
+            storage: is_there.then_some(storage),
             restarts,
             in_clear_at: None,
             warnings: Vec::new(),

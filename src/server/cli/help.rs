@@ -175,10 +175,10 @@ Exit status: the command's own; 128+N if signal N ended it; 75 the lock was not 
 pub const AUDIT_VERIFY: &str = "\
 Examples:
   lockkeeper audit verify
-  lockkeeper audit verify /var/lib/lockkeeper/audit.jsonl --json
-  lockkeeper audit verify --head 5b7e…      also finds lines that were cut off at the end since that head was noted
+  lockkeeper audit verify --json
+  lockkeeper audit verify --head 5b7e…      also finds entries that were cut off at the end since that head was noted
 
-Each line carries the hash of the one before. Who can write the file can write another chain: note the head elsewhere
+Each entry carries the hash of the one before. Who can write the storage can write another chain: note the head elsewhere
 from time to time.
 
 Exit status: 0 it is as it was written; 1 it is not; 2 it cannot be read.";

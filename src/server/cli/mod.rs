@@ -38,6 +38,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use super::audit::settle_all;
 use super::config::LogFormat;
 use super::telemetry::logs;
 use answer::{Failure, Tell};
@@ -223,7 +224,15 @@ pub fn run() -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return fail(&Failure::broken(format!("cannot start: {why}")), tell),
     };
-    let end = runtime.block_on(line.command.run(&logging));
+    let serves = line.command.serves();
+    let end = runtime.block_on(async {
+        let end = line.command.run(&logging).await;
+        // A console has settled its audit itself.
+        if !serves {
+            settle_all().await;
+        }
+        end
+    });
     // A lookup or file read that hangs must not keep the process.
     runtime.shutdown_background();
     match end {

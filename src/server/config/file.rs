@@ -34,7 +34,7 @@ struct File {
     log: log::Table,
     telemetry: telemetry::Table,
     webhook: Vec<Spanned<WebhookConfig>>,
-    audit: audit::Table,
+    audit: super::AuditConfig,
     storage: StorageConfig,
     state: Option<Spanned<state::Table>>,
     group: Vec<Spanned<GroupTable>>,
@@ -60,7 +60,7 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
         checked.map_err(|why| source.error(&limits, &why))?;
         config.limits = limits.into_inner();
     }
-    config.audit = audit::read(&source, &file.audit, file.state.is_some())?;
+    config.audit = file.audit;
     config.storage = file.storage;
     config.state = state::read(&source, file.state)?;
     config.otlp = telemetry::read(&source, file.telemetry, environment, &mut config.warnings)?;

@@ -17,7 +17,7 @@ const PREFIX: &str = "lockkeeper:";
 /// The longest prefix, in bytes.
 const LONGEST_PREFIX: usize = 64;
 
-/// Where sessions, back-off, repeated answers and the audit are, for all consoles that name the same Redis.
+/// Where sessions, back-off and repeated answers are, for all consoles that name the same Redis.
 #[derive(Clone, Debug)]
 pub struct StateConfig {
     /// The server: standalone, or the address under which a primary is always found. Never a cluster.
@@ -171,7 +171,6 @@ mod tests {
                 "[state]\nurl = \"redis://h:1\"\nshare = true",
                 "l.toml:6:1: unknown field `share`",
             ),
-            ("[audit]\nto = \"state\"", "l.toml:5:6: there is no [state]"),
         ] {
             let error = read(table).unwrap_err();
             assert!(error.starts_with(says), "{error}");

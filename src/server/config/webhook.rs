@@ -46,6 +46,9 @@ pub struct WebhookConfig {
     /// Whether it is told of locks that are lost to owners for whom this console renewed them.
     #[serde(default = "yes")]
     pub lost: bool,
+    /// Whether it is told every hour where the hash chain of the audit stands.
+    #[serde(default)]
+    pub audit_head: bool,
     /// A flag is told once it has stood for so long.
     #[serde_as(as = "Text<Period>")]
     #[serde(default = "seconds::<3>")]
@@ -180,6 +183,7 @@ impl WebhookConfig {
             flags: usual_flags(),
             acts: usual_acts(),
             lost: true,
+            audit_head: false,
             settle: seconds::<3>(),
             timeout: seconds::<10>(),
             retry_after: seconds::<1>(),

@@ -14,9 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::domain::{Environment, GroupKind};
-use crate::server::config::{
-    AuditConfig, Config, GroupConfig, NodeConfig, RedisUrl, StorageConfig,
-};
+use crate::server::config::{Config, GroupConfig, NodeConfig, RedisUrl, StorageConfig};
 use servers::{Program, Server};
 
 /// What the demo is told.
@@ -123,7 +121,6 @@ pub async fn start(options: DemoOptions, stop: CancellationToken) -> Result<Demo
     tasks.close();
     Ok(Demo {
         config: Config {
-            audit: AuditConfig::to(folder.path().join("audit.jsonl")),
             storage: StorageConfig::file(folder.path().join("lockkeeper.db")),
             ..config(options.listen, &nodes)
         },

@@ -16,6 +16,7 @@ mod reach;
 mod seen_leases;
 mod sentinels;
 mod state;
+mod storage;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -24,6 +25,7 @@ pub use patient::{Examined, Patient};
 pub use permissions::commands;
 pub use seen_leases::Leases;
 pub use state::examine_state;
+pub use storage::examine_storage;
 pub use transport::examine_transport;
 
 use std::time::Duration;

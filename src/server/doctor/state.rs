@@ -9,17 +9,14 @@ use crate::server::shared::{Gone, Shared};
 const NAME: &str = "[state]";
 
 /// Asks it, and judges what it says.
-///
-/// `has_audit`: the audit is written there (`[audit] to = "state"`) and nowhere else.
-pub async fn examine_state(shared: &Shared, has_audit: bool, now: Timestamp) -> Checkup {
+pub async fn examine_state(shared: &Shared, now: Timestamp) -> Checkup {
     let told: Result<String, Gone> = shared.command(&redis::cmd("INFO")).await;
     let address = shared.address();
     let findings = match told {
         Ok(told) => {
             let report = SelfReport::read(&told, Default::default());
-            let rules = [replica, evicts];
-            let found = rules.into_iter().filter_map(|rule| rule(&report));
-            found.chain(forgets(&report, has_audit)).collect()
+            let rules = [replica, evicts, forgets];
+            rules.into_iter().filter_map(|rule| rule(&report)).collect()
         }
         Err(why) => vec![unusable(&why)],
     };
@@ -40,7 +37,7 @@ fn unusable(why: &Gone) -> Finding {
         code: "state-unusable",
         severity: Severity::Error,
         what: "The Redis of [state] cannot be used.".to_owned(),
-        why: "Nobody signs in, and who is signed in may look and not act. Where the audit is kept there, no act is done at all.",
+        why: "Nobody signs in, and who is signed in may look and not act.",
         fix: "See that it runs, that url, user, password and TLS in [state] are right, and that its user may read and write keys with the prefix and call scripts.".to_owned(),
         commands: Vec::new(),
     };
@@ -67,7 +64,7 @@ fn evicts(report: &SelfReport) -> Option<Finding> {
         code: "state-evicts",
         severity: Severity::Error,
         what: "The Redis of [state] throws keys away when memory is full.".to_owned(),
-        why: "Sessions end early, answers to repeated requests are forgotten so that an act is done twice, and an audit that is kept there loses its lines.",
+        why: "Sessions end early, answers to repeated requests are forgotten so that an act is done twice.",
         fix: "Keep it apart from caches, on a server that refuses writes when it is full."
             .to_owned(),
         commands: vec!["CONFIG SET maxmemory-policy noeviction".to_owned()],
@@ -76,25 +73,14 @@ fn evicts(report: &SelfReport) -> Option<Finding> {
     (policy != "noeviction").then(|| words.finding(Vec::new(), vec![seen]))
 }
 
-fn forgets(report: &SelfReport, has_audit: bool) -> Option<Finding> {
+fn forgets(report: &SelfReport) -> Option<Finding> {
     let logs = report.number("aof_enabled")?;
-    let (severity, why) = if has_audit {
-        (
-            Severity::Error,
-            "The audit is kept there and nowhere else: a restart loses what was done since the last save point.",
-        )
-    } else {
-        (
-            Severity::Warning,
-            "A restart goes back to the last save point: who signed in since is signed out, who signed out is signed in again, and answers to repeated requests are forgotten.",
-        )
-    };
     let words = Words {
         code: "state-forgets",
-        severity,
+        severity: Severity::Warning,
         what: "The Redis of [state] keeps no append-only file.".to_owned(),
-        why,
-        fix: "Have writes logged; every second is enough for sessions, with every write for an audit.".to_owned(),
+        why: "A restart goes back to the last save point: who signed in since is signed out, who signed out is signed in again, and answers to repeated requests are forgotten.",
+        fix: "Have writes logged; every second is enough.".to_owned(),
         commands: persistence::keep_every_write(),
     };
     (logs == 0).then(|| {

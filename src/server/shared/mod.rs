@@ -1,8 +1,6 @@
 //! What several consoles share: one Redis, asked in small atomic steps. Who is not there is asked again soon, and nobody waits
 //! long for it.
 
-pub mod lines;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};

@@ -37,6 +37,14 @@ const READ_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many writes wait at most; who comes then is refused.
 const MAX_WAITING: usize = 10_000;
 
+/// Has the compiler know what kind of closure this is, where it is not handed to [`Storage::write`] as it is written.
+pub fn statements<T, F>(run: F) -> F
+where
+    F: for<'db> FnMut(&'db mut AnyConnection) -> BoxFuture<'db, Result<T, sqlx::Error>>,
+{
+    run
+}
+
 /// A database. Cheap to clone. It is closed when the last clone is dropped.
 #[derive(Clone)]
 pub struct Storage {

@@ -64,6 +64,11 @@ impl Event {
         Self::new("lock.lost", at, lost)
     }
 
+    /// Where the hash chain of the audit stands: `audit.head`. Who keeps it finds out whether anything before it was changed or cut off.
+    pub fn audit_head(number: u64, hash: &str, at: Timestamp) -> Self {
+        Self::new("audit.head", at, &AuditHead { number, hash })
+    }
+
     /// The same at every attempt, so that whoever hears it twice knows.
     pub fn id(&self) -> &str {
         &self.id
@@ -78,6 +83,12 @@ impl Event {
     pub fn body(&self) -> &str {
         &self.body
     }
+}
+
+#[derive(Serialize)]
+struct AuditHead<'a> {
+    number: u64,
+    hash: &'a str,
 }
 
 #[derive(Serialize)]

@@ -76,6 +76,13 @@ impl Webhooks {
         }
     }
 
+    /// Tells those who want to hear where the chain of the audit stands. Never waits.
+    pub fn tell_of_audit(&self, event: &Event) {
+        for webhook in self.0.iter().filter(|webhook| webhook.config.audit_head) {
+            webhook.tell(event.clone());
+        }
+    }
+
     /// What came of their events, for Prometheus.
     pub fn write(&self, page: &mut Page) {
         let mut waiting = page.gauge(

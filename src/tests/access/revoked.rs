@@ -204,18 +204,19 @@ async fn a_token_is_handed_out_and_an_answer_given_again_only_to_who_may_still_a
         (again.status, again.json()["token"].clone()),
         (201, first.json()["token"].clone())
     );
-    let replays = || {
-        let text = std::fs::read_to_string(changing.console.audit_file()).unwrap();
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines
+    let replays = async || {
+        let entries = crate::support::audit::entries(&changing.console.storage_file()).await;
+        entries
+            .iter()
             .filter(|line| {
                 line["act"] == "acquire" && line["key"] == "lock:a" && line["line"] == "end"
             })
             .count()
     };
-    eventually_is("the second answer is written down", async || replays() == 2).await;
+    eventually_is("the second answer is written down", async || {
+        replays().await == 2
+    })
+    .await;
     changing.now_says(viewer);
     eventually("alice may only look", async || {
         let refused = send(&lock_path("orders", b"lock:c", "/acquire"), body.clone()).await;

@@ -6,6 +6,7 @@ mod kills;
 mod pages;
 mod people;
 mod planted;
+mod shared;
 mod sharing;
 
 use std::path::Path;
@@ -16,17 +17,10 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::api::{group, lock_path};
+use crate::support::audit::entries;
 use crate::support::console::{Person, TestConsole};
 use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
-
-/// The lines of an audit, oldest first.
-fn lines(file: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}")))
-        .collect()
-}
 
 /// The acts that the API tells.
 async fn acts(person: &Person, query: &str) -> Vec<Value> {
@@ -87,15 +81,15 @@ pub fn serve() -> Command {
     command
 }
 
-/// A configuration with these nodes and this audit.
-fn configure(folder: &Path, nodes: &RedisNodes, audit: &str) {
+/// A configuration with these nodes and this storage.
+fn configure(folder: &Path, nodes: &RedisNodes, url: &str) {
     let nodes: Vec<String> = nodes
         .0
         .iter()
         .map(|node| format!("{{ url = \"redis://127.0.0.1:{}\" }}", node.port()))
         .collect();
     let text = format!(
-        "listen = \"127.0.0.1:0\"\n[audit]\n{audit}\n[[group]]\nname = \"orders\"\nkeys = [\"*\"]\nnode = [{}]\n",
+        "listen = \"127.0.0.1:0\"\n[storage]\nurl = \"{url}\"\n[[group]]\nname = \"orders\"\nkeys = [\"*\"]\nnode = [{}]\n",
         nodes.join(", ")
     );
     std::fs::write(folder.join("lockkeeper.toml"), text).unwrap();
@@ -168,9 +162,9 @@ async fn every_act_is_told_with_who_what_why_and_what_each_node_did() {
     assert_eq!(told[6]["ttl_ms"], 60_000);
     assert_eq!(told[6]["fingerprint"], ours["fingerprint"]);
 
-    let file = std::fs::read_to_string(console.audit_file()).unwrap();
-    assert!(!file.contains(token.rsplit(':').next().unwrap()));
-    let begun = lines(&console.audit_file());
+    let begun = entries(&console.storage_file()).await;
+    let secret = token.rsplit(':').next().unwrap();
+    assert!(!json!(begun).to_string().contains(secret));
     let begun = begun.iter().filter(|line| line["line"] == "begin");
     assert_eq!(begun.count(), 5, "what was refused before was never begun");
 }
@@ -267,25 +261,22 @@ async fn where_the_audit_is_off_acts_need_none_and_nobody_can_read_one() {
     acquire(&script, b"lock:a").await;
     let answer = script.get("/api/v1/audit").await;
     assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"));
-    assert!(!console.audit_file().exists());
+    assert!(!console.storage_file().exists());
 }
 
-/// What writing costs beside the act itself. The number is for people; it depends on the machine.
+/// What writing costs an operation, alone and among many. The numbers are for people; they depend on the machine.
 #[tokio::test]
 #[ignore = "a measurement"]
-async fn what_an_act_costs_to_be_written() {
+async fn what_an_operation_costs_to_be_written() {
     use lockkeeper::domain::{ActKind, LockId};
     use lockkeeper::server::audit::{Asked, Audit, By, End};
     use lockkeeper::server::clock::Clock;
-    use lockkeeper::server::config::AuditConfig;
-    const ACTS: u32 = 20_000;
+    use lockkeeper::server::config::{AuditConfig, StorageConfig};
+    use lockkeeper::server::storage::Storage;
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let audit = Audit::new(&AuditConfig::to(file), None, Clock::real());
-    let lock = LockId {
-        group: "orders".into(),
-        key: "lock:payout:eu:2026-11".into(),
-    };
+    let config = StorageConfig::file(folder.path().join("lockkeeper.db"));
+    let storage = Storage::new(&config, true);
+    let audit = Audit::new(&AuditConfig::default(), storage, Clock::real());
     let by = By {
         who: "alice",
         subject: None,
@@ -293,10 +284,19 @@ async fn what_an_act_costs_to_be_written() {
         address: Some([10, 0, 0, 7].into()),
         request: Some("0d9f7a52-4c1e-4d3f-9d0a-2f3a1b5c7d9e"),
     };
-    let began = std::time::Instant::now();
-    for _ in 0..ACTS {
-        let asked = Asked::on(ActKind::Release, by, &lock);
-        audit.begin(asked).await.unwrap().end(&End::done(&[]));
+    for at_once in [1, 8, 64] {
+        let began = std::time::Instant::now();
+        let each = (0..at_once).map(|_| async {
+            for _ in 0..4_000 / at_once {
+                let lock = LockId {
+                    group: "orders".into(),
+                    key: "lock:payout:eu:2026-11".into(),
+                };
+                let asked = Asked::on(ActKind::Release, by, &lock);
+                audit.begin(asked).await.unwrap().end(&End::done(&[]));
+            }
+        });
+        futures::future::join_all(each).await;
+        println!("{at_once} at once: {:?} for each", began.elapsed() / 4_000);
     }
-    println!("{:?} for each act", began.elapsed() / ACTS);
 }

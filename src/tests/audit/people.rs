@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::access::{console_with, get_with, rights, sign_in, token, try_to_sign_in, user};
 use crate::api::{group, lock_path};
+use crate::support::audit::entries;
 use crate::support::console::Person;
 use crate::support::redis_nodes::RedisNodes;
 
@@ -77,7 +78,7 @@ async fn people_and_programs_are_named_as_they_came_and_read_what_their_rights_s
         ]
     );
     assert_eq!(told[0]["code"], "forbidden");
-    let file = std::fs::read_to_string(console.audit_file()).unwrap();
+    let file = json!(entries(&console.storage_file()).await).to_string();
     for secret in [
         "a wrong password",
         "Tr0ub4dor",

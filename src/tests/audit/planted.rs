@@ -25,7 +25,7 @@ impl Scene {
     async fn new() -> Self {
         let nodes = RedisNodes::start(1).await;
         let shell = Shell::on(&nodes);
-        configure(&shell.path("."), &nodes, "file = \"state/audit.jsonl\"");
+        configure(&shell.path("."), &nodes, "sqlite:state/lockkeeper.db");
         let state = shell.path("state");
         std::fs::create_dir(&state).unwrap();
         if is_root() {
@@ -72,7 +72,7 @@ impl Scene {
 
 #[tokio::test]
 async fn links_that_are_planted_beside_the_audit_are_not_followed() {
-    for name in ["audit.jsonl", "audit.jsonl.lock"] {
+    for name in ["lockkeeper.db", "lockkeeper.db-wal", "lockkeeper.db-shm"] {
         let scene = Scene::new().await;
         let planted = scene.shell.path("state").join(name);
         symlink(scene.shell.path("secret"), &planted).unwrap();
@@ -108,7 +108,7 @@ async fn a_link_in_place_of_the_folder_is_followed_only_if_root_made_it() {
     symlink("private", &state).unwrap();
     let ended = scene.acquire().await;
     assert_eq!(ended.status, 0, "{ended:?}");
-    assert!(real.join("audit.jsonl").exists());
+    assert!(real.join("lockkeeper.db").exists());
     if is_root() {
         let scene = Scene::new().await;
         let state = scene.shell.path("state");
@@ -132,18 +132,15 @@ async fn what_root_creates_beside_the_service_belongs_to_the_service_and_nothing
     let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
     let ended = scene.acquire().await;
     assert_eq!(ended.status, 0, "{ended:?}");
-    for name in ["audit.jsonl", "audit.jsonl.lock"] {
-        assert_eq!(
-            owner(&scene.shell.path("state").join(name)),
-            SERVICE,
-            "{name}"
-        );
+    for entry in std::fs::read_dir(scene.shell.path("state")).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(owner(&path), SERVICE, "{path:?}");
     }
 
     // An empty file of root's that was there before is root's afterwards; one of a third user is not written to.
     for (other, is_written) in [(0, true), (SERVICE + 1, false)] {
         let scene = Scene::new().await;
-        let file = scene.shell.path("state").join("audit.jsonl");
+        let file = scene.shell.path("state").join("lockkeeper.db");
         std::fs::write(&file, "").unwrap();
         chown(&file, Some(other), Some(other)).unwrap();
         if is_written {

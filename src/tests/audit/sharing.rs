@@ -1,16 +1,15 @@
 //! Several programs write to one audit: the chain is one.
 
-use std::os::unix::fs::MetadataExt as _;
-
 use serde_json::json;
 
-use lockkeeper::server::audit::verify;
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{AuditConfig, Config};
+use lockkeeper::server::config::{Config, StorageConfig};
+use lockkeeper::server::storage::Storage;
 
-use super::{acquire, acts, configure, lines};
+use super::{acquire, acts, configure};
 use crate::api::{group, lock_path};
 use crate::cli::{Shell, end_of};
+use crate::support::audit::{entries, verified};
 use crate::support::console::TestConsole;
 use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
@@ -19,13 +18,10 @@ use crate::support::redis_nodes::RedisNodes;
 async fn two_consoles_and_the_command_line_write_one_chain() {
     let nodes = RedisNodes::start(1).await;
     let shell = Shell::on(&nodes);
-    configure(&shell.path("."), &nodes, "file = \"audit.jsonl\"");
+    configure(&shell.path("."), &nodes, "sqlite:lockkeeper.db");
+    let storage = StorageConfig::file(shell.path("lockkeeper.db"));
     let config = || Config {
-        audit: AuditConfig {
-            // Full again and again, while others write.
-            largest: 50_000,
-            ..AuditConfig::to(shell.path("audit.jsonl"))
-        },
+        storage: storage.clone(),
         ..Config::of(vec![group("orders", &nodes)])
     };
     let one = TestConsole::start_as(config(), Clock::real()).await;
@@ -50,11 +46,11 @@ async fn two_consoles_and_the_command_line_write_one_chain() {
     );
     // An end that met another writer is written a moment later.
     eventually_is("every line is there", async || {
-        verify(shell.path("audit.jsonl"), None).unwrap().lines == 2 * 210
+        verified(&storage).await.lines == 2 * 210
     })
     .await;
-    let verified = verify(shell.path("audit.jsonl"), None).unwrap();
-    assert!(verified.is_whole(), "{verified:?}");
+    let whole = verified(&storage).await;
+    assert!(whole.is_whole(), "{whole:?}");
     let told = acts(&one.person(), "?limit=1000").await;
     assert_eq!(told.len(), 210);
     let typed = acts(&other.person(), "?q=lock:typed:&limit=1000").await;
@@ -64,22 +60,35 @@ async fn two_consoles_and_the_command_line_write_one_chain() {
 }
 
 #[tokio::test]
-async fn a_program_that_keeps_the_audit_locked_holds_acts_up_and_then_refuses_them() {
+async fn a_program_that_keeps_the_file_locked_holds_operations_up_and_then_refuses_them() {
     let nodes = RedisNodes::start(1).await;
     let console = TestConsole::start(vec![group("orders", &nodes)]).await;
     let script = console.person();
     acquire(&script, b"lock:a").await;
-    let mut lock = console.audit_file().into_os_string();
-    lock.push(".lock");
-    let stopped = std::fs::File::open(&lock).unwrap();
-    stopped.lock().unwrap();
-    let path = lock_path("orders", b"lock:b", "/acquire");
-    let refused = script.post(&path, json!({"ttl_ms": 1000})).await;
+    let other = Storage::new(&StorageConfig::file(console.storage_file()), false);
+    let (tell, told) = tokio::sync::oneshot::channel::<()>();
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let (mut told, mut begun) = (Some(told), Some(begun));
+    let keeps = other.write(move |_| {
+        let (told, begun) = (told.take().unwrap(), begun.take().unwrap());
+        Box::pin(async move {
+            begun.send(()).unwrap();
+            drop(told.await);
+            Ok(())
+        })
+    });
+    let refused = async {
+        begins.await.unwrap();
+        let path = lock_path("orders", b"lock:b", "/acquire");
+        let refused = script.post(&path, json!({"ttl_ms": 1000})).await;
+        drop(tell);
+        refused
+    };
+    let (_, refused) = tokio::join!(keeps, refused);
     assert_eq!(
         (refused.status, refused.code().as_str()),
         (503, "audit-unavailable")
     );
-    drop(stopped);
     acquire(&script, b"lock:b").await;
 }
 
@@ -111,7 +120,7 @@ async fn the_command_line_needs_an_audit_only_where_one_is_configured_or_a_lock_
     assert!(!nodes.dump(0).await.is_empty(), "the lock is still there");
 
     std::fs::write(shell.path("kept"), "a file").unwrap();
-    configure(&shell.path("."), &nodes, "file = \"kept/audit.jsonl\"");
+    configure(&shell.path("."), &nodes, "sqlite:kept/lockkeeper.db");
     let refused = end_of(shell.bare(&["acquire", "orders", "lock:b", "--ttl", "1m"])).await;
     assert_eq!(refused.status, 1, "{refused:?}");
     std::fs::remove_file(shell.path("kept")).unwrap();
@@ -126,32 +135,6 @@ async fn the_command_line_needs_an_audit_only_where_one_is_configured_or_a_lock_
     ];
     let forced = end_of(shell.bare(&words)).await;
     assert_eq!(forced.status, 0, "{forced:?}");
-    let told = lines(&shell.path("kept/audit.jsonl"));
+    let told = entries(&shell.path("kept/lockkeeper.db")).await;
     assert_eq!((told.len(), &told[1]["end"]), (2, &json!("done")));
-    let marks = std::fs::read_dir(shell.path("kept")).unwrap();
-    assert_eq!(
-        marks.count(),
-        2,
-        "the audit and its lock: the program took its mark away"
-    );
-}
-
-#[tokio::test]
-async fn what_root_writes_beside_a_service_stays_the_services() {
-    let nodes = RedisNodes::start(1).await;
-    let shell = Shell::on(&nodes);
-    let folder = shell.path("state");
-    std::fs::create_dir(&folder).unwrap();
-    let nobody = 65_534;
-    if std::os::unix::fs::chown(&folder, Some(nobody), Some(nobody)).is_err() {
-        // Only root can write beside a service of another user in the first place.
-        return;
-    }
-    configure(&shell.path("."), &nodes, "file = \"state/audit.jsonl\"");
-    let typed = end_of(shell.bare(&["acquire", "orders", "lock:a", "--ttl", "1m"])).await;
-    assert_eq!(typed.status, 0, "{typed:?}");
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let entry = entry.unwrap();
-        assert_eq!(entry.metadata().unwrap().uid(), nobody, "{entry:?}");
-    }
 }

@@ -7,11 +7,8 @@ mod refusals;
 mod search;
 mod sign_ins;
 
-use std::path::Path;
-
 use lockkeeper::domain::Rights;
 use lockkeeper::domain::role::Role;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::access::token;
@@ -43,12 +40,4 @@ fn token_of(role: Role) -> (String, String) {
         role.slug()
     );
     (format!("Bearer {secret}"), table)
-}
-
-/// The lines of an audit, oldest first.
-fn lines(file: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
 }

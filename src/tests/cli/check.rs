@@ -28,7 +28,7 @@ async fn a_fit_group_is_called_fit_and_an_error_ends_with_status_1() {
     let unfit = shell.type_in::<&str>("check", &[]).await;
     assert_eq!(unfit.status, 1, "{unfit:?}");
     for part in [
-        "not fit: 1 error, 1 note",
+        "fit: 1 warning, 1 note",
         "[evicts-locks]",
         "  seen      b: maxmemory:104857600, maxmemory_policy:volatile-ttl",
         "CONFIG SET maxmemory-policy noeviction\n",
@@ -124,7 +124,7 @@ async fn what_several_consoles_share_is_looked_into_too() {
     let shell = Shell::on(&nodes);
     let url = |nodes: &RedisNodes| format!("redis://127.0.0.1:{}", nodes.0[0].port());
     let config = format!(
-        "[state]\nurl = \"{}\"\n[audit]\nto = \"state\"\n[[group]]\nname = \"orders\"\nkind = \"standalone\"\nnode = [{{ url = \"{}\" }}]\n",
+        "[state]\nurl = \"{}\"\n[[group]]\nname = \"orders\"\nkind = \"standalone\"\nnode = [{{ url = \"{}\" }}]\n",
         url(&shared),
         url(&nodes),
     );
@@ -141,12 +141,12 @@ async fn what_several_consoles_share_is_looked_into_too() {
             .map(|finding| finding["code"].as_str().unwrap().to_owned());
         (told["fit"] == true, codes.collect::<Vec<_>>())
     };
-    assert_eq!(codes().await, (false, vec!["state-forgets".to_owned()]));
+    assert_eq!(codes().await, (true, vec!["state-forgets".to_owned()]));
     let said = check(&[]).await;
-    assert_eq!(said.status, 1);
+    assert_eq!(said.status, 0);
     assert!(
         said.out
-            .contains("[state] (what the consoles share): not fit: 1 error\n"),
+            .contains("[state] (what the consoles share): fit: 1 warning\n"),
         "{said:?}"
     );
 

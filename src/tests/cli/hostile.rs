@@ -4,9 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use lockkeeper::domain::LockKey;
-use serde_json::Value;
+use serde_json::json;
 
 use super::{Shell, end_of, nothing_is_left};
+use crate::support::audit::entries;
 use crate::support::redis_nodes::RedisNodes;
 
 fn hostile() -> Vec<(Vec<u8>, &'static str)> {
@@ -209,12 +210,9 @@ async fn whoever_calls_themselves_oddly_is_one_line_of_the_audit_and_no_other() 
             assert_eq!(ended.status, 0, "{user:?}: {ended:?}");
             assert!(is_harmless(&ended.out) && is_harmless(&ended.err));
         }
-        let audit = std::fs::read_to_string(shell.state("lockkeeper/audit.jsonl")).unwrap();
+        let lines = entries(&shell.state("lockkeeper/lockkeeper.db")).await;
+        let audit = json!(lines).to_string();
         assert!(is_harmless(&audit), "{audit:?}");
-        let lines: Vec<Value> = audit
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
         assert_eq!(lines.len(), 4, "two acts, each begun and ended: {audit}");
         for line in lines {
             let who = line["who"].as_str().unwrap();

@@ -75,7 +75,7 @@ async fn a_sign_in_that_comes_too_soon_is_not_written_down() {
         later += usize::from(why(&answer).contains("later"));
     }
     assert_eq!(later, 19);
-    let written = sso.audited();
+    let written = sso.audited().await;
     let too_many = written
         .iter()
         .filter(|line| line["detail"].to_string().contains("too many"));

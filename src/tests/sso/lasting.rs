@@ -55,8 +55,9 @@ async fn what_somebody_does_is_written_down_with_what_the_provider_knows_them_by
     assert_eq!(taken.status, 201, "{}", taken.text);
     alice.post("/sign-out", "").await;
     let subject = json!(format!("{} alice", provider.issuer()));
+    let audited = sso.audited().await;
     let told = |act: &str| -> Vec<Value> {
-        let lines = sso.audited().into_iter();
+        let lines = audited.iter();
         let of = lines.filter(|line| line["act"] == act);
         of.map(|line| line["subject"].clone()).collect()
     };

@@ -19,8 +19,10 @@ use tokio::time::timeout;
 
 use crate::api::group;
 use crate::support::PATIENCE;
+use crate::support::audit::entries;
 use crate::support::certificates::Authority;
 use crate::support::console::{Answer, Person, TestConsole};
+use crate::support::eventually;
 use crate::support::redis_nodes::RedisNodes;
 use provider::Provider;
 
@@ -89,10 +91,16 @@ impl Sso {
     }
 
     /// What was written down of who came and who was refused: act, who, outcome.
-    pub fn audited(&self) -> Vec<serde_json::Value> {
-        let text = std::fs::read_to_string(self.console.audit_file()).unwrap_or_default();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.collect()
+    pub async fn audited(&self) -> Vec<serde_json::Value> {
+        // It is written a moment after the answer.
+        let mut before = 0;
+        eventually("everything is written", async || {
+            let entries = entries(&self.console.storage_file()).await;
+            let is_all = !entries.is_empty() && entries.len() == before;
+            before = entries.len();
+            is_all.then_some(entries)
+        })
+        .await
     }
 }
 

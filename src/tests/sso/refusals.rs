@@ -26,8 +26,8 @@ fn parameter<'a>(url: &'a str, name: &str) -> &'a str {
 }
 
 /// What was written down of the last refusal.
-fn reason(sso: &Sso) -> String {
-    let audited = sso.audited();
+async fn reason(sso: &Sso) -> String {
+    let audited = sso.audited().await;
     let last = audited.iter().rfind(|line| line["end"] == "refused");
     last.unwrap()["detail"].as_str().unwrap().to_owned()
 }
@@ -62,7 +62,7 @@ async fn whoever_has_no_role_is_told_so() {
     let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"refused\"} 1\n";
     let page = alice.get("/metrics").await.text;
     assert!(page.contains(counted), "{page}");
-    let audited = sso.audited();
+    let audited = sso.audited().await;
     let line = audited
         .iter()
         .find(|line| line["act"] == "sign-in")
@@ -87,13 +87,13 @@ async fn a_code_counts_once_for_the_sign_in_that_it_was_made_for_and_in_its_brow
         parameter(&there, "state")
     );
     is_refused(&mut alice, &forged, "untrusted").await;
-    assert!(reason(&sso).contains("invalid_grant"));
+    assert!(reason(&sso).await.contains("invalid_grant"));
     // Two at a time in one browser; the code of one with the state of the other.
     let (one, other) = (alice.begin("/").await, alice.begin("/").await);
     let back = alice.at_provider(&one, "alice").await;
     let swapped = back.replace(parameter(&one, "state"), parameter(&other, "state"));
     is_refused(&mut alice, &swapped, "untrusted").await;
-    assert!(reason(&sso).contains("invalid_grant"));
+    assert!(reason(&sso).await.contains("invalid_grant"));
     // Another browser is made to open the address.
     let there = alice.begin("/").await;
     let back = alice.at_provider(&there, "alice").await;
@@ -103,7 +103,7 @@ async fn a_code_counts_once_for_the_sign_in_that_it_was_made_for_and_in_its_brow
     let there = alice.begin("/").await;
     let back = alice.at_provider(&there, "alice").await;
     is_refused(&mut victim, &back, "expired").await;
-    assert!(reason(&sso).contains("in this browser"));
+    assert!(reason(&sso).await.contains("in this browser"));
     // Twice.
     let there = alice.begin("/").await;
     let back = alice.at_provider(&there, "alice").await;
@@ -121,7 +121,7 @@ async fn a_token_for_another_nonce_is_refused() {
         .at_provider(&there.replace(&nonce, "another"), "alice")
         .await;
     is_refused(&mut alice, &back, "untrusted").await;
-    assert!(reason(&sso).contains("nonce"));
+    assert!(reason(&sso).await.contains("nonce"));
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_token_signed_with_another_key_is_refused() {
     let there = alice.begin("/").await;
     let back = alice.at_provider(&there, "alice").await;
     is_refused(&mut alice, &back, "untrusted").await;
-    assert!(reason(&sso).contains("Signature verification failed"));
+    assert!(reason(&sso).await.contains("Signature verification failed"));
 }
 
 #[tokio::test]
@@ -247,7 +247,11 @@ async fn a_secret_that_the_provider_does_not_know_is_the_consoles_mistake_and_sl
     for _ in 0..22 {
         assert_eq!(why(&alice.sign_in("alice").await), "console");
     }
-    assert!(reason(&sso).contains("client_secret"), "{}", reason(&sso));
+    assert!(
+        reason(&sso).await.contains("client_secret"),
+        "{}",
+        reason(&sso).await
+    );
     let page = alice.get("/sign-in?why=console").await.text;
     assert!(page.contains("does not know this console"), "{page}");
     let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"not-asked\"} 22\n";

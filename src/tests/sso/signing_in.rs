@@ -55,7 +55,7 @@ async fn what_the_provider_says_of_somebody_gives_the_role_and_where_it_counts()
     let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"done\"} 2\n";
     let page = alice.get("/metrics").await.text;
     assert!(page.contains(counted), "{page}");
-    let audited = sso.audited();
+    let audited = sso.audited().await;
     let signed_in: Vec<&Value> = audited
         .iter()
         .filter(|line| line["act"] == "sign-in")

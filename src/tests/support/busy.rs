@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lockkeeper::server::audit::verify;
+use lockkeeper::server::config::StorageConfig;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::lock_path;
 
+use super::audit::verified;
 use super::console::{Answer, Person, TestConsole};
 use super::eventually_is;
 
@@ -83,7 +84,8 @@ impl Busy {
             .collect();
         let missing: Vec<&String> = answered.difference(&written).collect();
         assert!(missing.is_empty(), "acts without a line: {missing:?}");
-        let verified = verify(console.audit_file(), None).unwrap();
+        let storage = StorageConfig::file(console.storage_file());
+        let verified = verified(&storage).await;
         assert!(verified.is_whole(), "{verified:?}");
         answered.len()
     }

@@ -51,8 +51,8 @@ impl TestConsole {
     /// A console as this configuration says, except for where it listens.
     pub async fn start_as(mut config: Config, clock: Clock) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        if config.audit.on && config.audit.file.is_none() {
-            config.audit.file = Some(folder.path().join("audit.jsonl"));
+        if config.storage == StorageConfig::default() {
+            config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
         }
         if config.storage == StorageConfig::default() {
             config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
@@ -74,9 +74,9 @@ impl TestConsole {
         }
     }
 
-    /// Its audit.
-    pub fn audit_file(&self) -> PathBuf {
-        self.folder.path().join("audit.jsonl")
+    /// Its storage, unless its configuration says where.
+    pub fn storage_file(&self) -> PathBuf {
+        self.folder.path().join("lockkeeper.db")
     }
 
     /// Somebody who talks to it.

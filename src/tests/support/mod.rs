@@ -1,5 +1,6 @@
 //! What tests stand on: real Redis servers, and waiting for what other processes do.
 
+pub mod audit;
 pub mod busy;
 pub mod certificates;
 pub mod clusters;

@@ -1,15 +1,6 @@
 //! Files of the audit that something else wrote into.
 
-use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{AuditConfig, Config};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree as _;
-use proptest::test_runner::TestRunner;
-use serde_json::json;
-
-use crate::api::{group, lock_path};
-use crate::support::console::TestConsole;
-use crate::support::redis_nodes::RedisNodes;
 
 const HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -36,44 +27,4 @@ pub fn any_line() -> impl Strategy<Value = Vec<u8>> {
         }
         text
     })
-}
-
-#[tokio::test]
-async fn whatever_stands_in_the_audit_a_console_starts_on_it_and_shows_what_it_can() {
-    let nodes = RedisNodes::start(1).await;
-    let mut runner = TestRunner::deterministic();
-    for case in 0..super::cases(12) {
-        let lines = proptest::collection::vec(any_line(), 1..20);
-        let lines = lines.new_tree(&mut runner).unwrap().current();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("audit.jsonl");
-        std::fs::write(&file, lines.concat()).unwrap();
-        let config = Config {
-            audit: AuditConfig::to(file.clone()),
-            ..Config::of(vec![group("orders", &nodes)])
-        };
-        let console = TestConsole::start_as(config, Clock::real()).await;
-        let person = console.person();
-        let what = || String::from_utf8_lossy(&lines.concat()).into_owned();
-        for path in [
-            "/api/v1/audit",
-            "/api/v1/audit/export",
-            "/audit",
-            "/metrics",
-        ] {
-            let answer = person.get(path).await;
-            assert_eq!(answer.status, 200, "{path}: {}\n{}", answer.text, what());
-        }
-        let path = lock_path("orders", format!("lock:{case}").as_bytes(), "/acquire");
-        let answer = person.post(&path, json!({"ttl_ms": 1000})).await;
-        assert!(
-            [201, 503].contains(&answer.status),
-            "{}\n{}",
-            answer.text,
-            what()
-        );
-        let shown = person.get("/api/v1/audit").await;
-        assert_eq!(shown.status, 200, "{}\n{}", shown.text, what());
-        console.stop().await;
-    }
 }

@@ -174,7 +174,7 @@ pub fn advice(fault: &Fault) -> &'static str {
         Fault::WrongType { .. } => (fault.advice(), "换一个名称，或看看这个键里是什么。"),
         Fault::AuditUnavailable { .. } => (
             fault.advice(),
-            "让 `[audit]` 的文件可写，或腾出空间；如果它是流，让 `[state]` 的 Redis 恢复。什么都没有改变。",
+            "让 `[storage]` 的文件可写，腾出空间，或让其 PostgreSQL 恢复。什么都没有改变。",
         ),
         Fault::StorageUnavailable { .. } => (
             fault.advice(),

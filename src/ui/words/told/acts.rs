@@ -171,6 +171,10 @@ pub(super) const SENTENCES: Sentences = &[
         "什么都没有记录：配置里关闭了审计",
     ),
     ("the audit cannot be read: {}", "审计无法读取：{}"),
+    (
+        "the audit cannot be read; the server's log says why",
+        "审计无法读取；原因见服务器日志",
+    ),
     ("the search of the audit ended: {}", "审计的搜索中止：{}"),
     (
         "what the consoles share, the Redis of [state] at {}, cannot be used: {}",

@@ -5,10 +5,11 @@ CREATE TABLE instance (
 );
 
 -- `line` is the entry as it is exported, with its number, the hash of the entry before and its own; the other columns are for
--- searching. `state`: 0 a beginning whose end was written, 1 a beginning without an end, 2 an end. Entries that were imported after
--- others had been written have numbers below 1.
+-- searching. `id` is what beginning and end of an operation have in common. `state`: 0 a beginning whose end was written, 1 a
+-- beginning without an end, 2 an end. Entries that were imported after others had been written have numbers below 1.
 CREATE TABLE audit_entry (
     number BIGINT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL,
     state BIGINT NOT NULL,
     operation TEXT NOT NULL,
     group_name TEXT,
@@ -21,4 +22,4 @@ CREATE TABLE audit_entry (
 );
 
 CREATE INDEX audit_entry_lock ON audit_entry (lock_key, number) WHERE lock_key IS NOT NULL;
-CREATE INDEX audit_entry_open ON audit_entry (number) WHERE state = 1;
+CREATE INDEX audit_entry_open ON audit_entry (id) WHERE state = 1;
