@@ -35,7 +35,7 @@ end2end: ## The browser tests alone
 
 baselines: ## Take the pictures anew that the browser tests compare pages with (end2end/pictures), to be looked at before they are committed
 	@scripts/setup.sh test
-	@$(ENV) && PATH="$$repo/scripts/lighten:$$PATH" cargo-leptos build --frontend-only --release --split -P && cargo build --features ssr && \
+	@$(ENV) && cargo-leptos build --frontend-only --release --split -P && cargo build --features ssr && \
 		npm run --silent end2end -- pictures.spec.ts --update-snapshots
 
 soak: ## Storms of faults and of senseless input for long (SOAK=600 seconds): real servers, the simulation, 20,000 jobs, fuzzers
@@ -50,11 +50,11 @@ bench: ## Measure how many locks one console keeps up with (ARGS="--quick", ARGS
 
 measure-ui: ## Measure the first page's weight and the overview with 100,000 locks in Chromium (LOCKS=, CHANGES= per second, MINUTES=, ARGS=weight)
 	@scripts/setup.sh test
-	@$(ENV) && PATH="$$repo/scripts/lighten:$$PATH" cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
+	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_MEASURE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
 
 test-release: ## Build the executable that is shipped and try it in the browser, and weigh its first page
 	@scripts/setup.sh test
-	@$(ENV) && PATH="$$repo/scripts/lighten:$$PATH" cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_RELEASE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
+	@$(ENV) && cargo-leptos build --release --split -P && scripts/weight.sh && LOCKKEEPER_RELEASE=1 LOCKKEEPER_BIN="$$target/release/lockkeeper" npm run --silent end2end -- $(ARGS)
 
 release: ## Build the one executable that is shipped and its archive, and show what a browser downloads first
 	@scripts/release.sh

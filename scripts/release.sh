@@ -16,7 +16,7 @@ maps=(--remap-path-prefix="$repo=/lockkeeper" --remap-path-prefix="$cargo_home=/
 export RUSTFLAGS="--cfg erase_components ${maps[*]}"
 export CFLAGS="-ffile-prefix-map=$repo=/lockkeeper -ffile-prefix-map=$cargo_home=/cargo"
 # With -P the browser half is built and compressed first, so that the server half embeds the fresh files.
-PATH="$repo/scripts/lighten:$PATH" cargo-leptos build --release --split -P
+cargo-leptos build --release --split -P
 for folder in "$repo" "$cargo_home"; do
     ! grep -qF "$folder" "$target/release/lockkeeper" || fail "the executable tells where it was built: $folder"
 done

@@ -126,11 +126,11 @@ shown_after() {
     return $status
 }
 
-# The stories run on the program of the pages that is shipped: optimised, lightened, cut into parts and compressed. To the Rust tests
+# The stories run on the program of the pages that is shipped: optimised, cut into parts and compressed. To the Rust tests
 # any program will do.
 browser_half() {
     case " $* " in
-        *' end2end '*) PATH="$repo/scripts/lighten:$PATH" cargo-leptos build --frontend-only --release --split -P ;;
+        *' end2end '*) cargo-leptos build --frontend-only --release --split -P ;;
         *) cargo-leptos build --frontend-only ;;
     esac
 }

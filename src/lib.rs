@@ -31,13 +31,5 @@ pub fn hydrate() {
         console_error_panic_hook::hook(panic);
         ui::say_that_it_is_broken();
     }));
-    wasm_bindgen_futures::spawn_local(async {
-        let place = leptos::prelude::window().location();
-        let (path, search) = (place.pathname(), place.search());
-        match ui::later::fetch_page(&path.unwrap_or_default(), &search.unwrap_or_default()).await {
-            Ok(()) => leptos::mount::hydrate_body(ui::App),
-            // What the server painted can be read, and does nothing.
-            Err(ui::later::NotFetched { .. }) => ui::say_that_it_is_broken(),
-        }
-    });
+    leptos::mount::hydrate_lazy(ui::App);
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Fingerprint, Lock, LockId, NodeAct, Timestamp};
+use super::{Fingerprint, Format, Lock, LockId, NodeAct, Timestamp};
 
 /// A lock that was acquired from this console's pages. The token stays on the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,18 @@ pub struct Mine {
     pub rests: Option<String>,
     /// Why it is lost, if it was kept and is.
     pub lost: Option<String>,
+}
+
+impl Mine {
+    /// How many nodes show this hold.
+    pub fn nodes_that_show_it(&self, lock: &Lock) -> usize {
+        // A value that tells the time is another one after each renewal, which is not heard of everywhere at once.
+        let changes = lock.format == Format::LegacyTimestamp && self.auto_renew;
+        let owners = lock.nodes.iter().filter_map(|node| node.answer.owner());
+        owners
+            .filter(|owner| changes || owner.fingerprint == self.fingerprint)
+            .count()
+    }
 }
 
 /// The hold that somebody saw before they decided to release it, by the lock's own fields.

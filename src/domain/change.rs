@@ -21,11 +21,7 @@ pub enum Ending {
 
 /// One change of the board. Each carries all that is needed to apply it; applying it twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(
-    tag = "type",
-    rename_all = "kebab-case",
-    try_from = "super::wire::ChangeShape"
-)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Change {
     /// A lock that was not on the board.
     Appeared {

@@ -7,11 +7,7 @@ use super::{LockKey, NodeAct, NodeAnswer, Owner};
 
 /// What went wrong, one sentence each, with the facts needed to act.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Error)]
-#[serde(
-    tag = "code",
-    rename_all = "kebab-case",
-    try_from = "super::wire::FaultShape"
-)]
+#[serde(tag = "code", rename_all = "kebab-case")]
 pub enum Fault {
     /// The request cannot be read.
     #[error("{detail}")]

@@ -40,6 +40,14 @@ impl Environment {
     pub fn slug(self) -> &'static str {
         self.into()
     }
+
+    /// Whether what does harm has to be confirmed by typing out a name.
+    pub fn asks_to_confirm(self) -> bool {
+        match self {
+            Self::Production => true,
+            Self::Staging | Self::Development => false,
+        }
+    }
 }
 
 /// Whether a node can be used.

@@ -125,7 +125,6 @@ impl std::fmt::Debug for LockKey {
 
 /// One lock of one group: what a row, a URL and a change are about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(from = "super::wire::LockIdShape")]
 pub struct LockId {
     /// The group that the lock lives in.
     pub group: String,

@@ -120,7 +120,6 @@ impl Flag {
 
 /// A lock as observed on the nodes of its group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(from = "super::wire::LockShape")]
 pub struct Lock {
     /// Group and name.
     #[serde(flatten)]

@@ -21,6 +21,8 @@ pub mod found;
 pub mod glob;
 pub mod group;
 pub mod history;
+#[cfg(test)]
+mod json_tests;
 pub mod key;
 pub mod language;
 pub mod lease;
@@ -48,7 +50,6 @@ pub mod timestamp;
 pub mod waits;
 pub mod way_out;
 pub mod window;
-mod wire;
 
 pub use act::{Mine, Released, SeenHold};
 pub use act_kind::{ActEnd, ActKind};

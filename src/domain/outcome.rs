@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{Lease, Owner};
 
 /// What a node shows of a lock.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Answer {
     /// The key is there.
@@ -17,7 +17,7 @@ pub enum Answer {
         #[serde(flatten)]
         lease: Lease,
         /// Who holds a shared lock at the same time on this node: further readers, other permits.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<Owner>,
     },
     /// The node answered: no such lock.
@@ -82,7 +82,6 @@ impl Answer {
 
 /// One node's answer, with the node's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(try_from = "super::wire::NodeShape")]
 pub struct NodeAnswer {
     /// The node's name in the configuration.
     pub node: String,
@@ -92,7 +91,7 @@ pub struct NodeAnswer {
 }
 
 /// What an act did on one node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ActOutcome {
     /// The lock was taken there.
@@ -129,7 +128,6 @@ pub enum ActOutcome {
 
 /// What an act did on one node, with the node's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(try_from = "super::wire::NodeShape")]
 pub struct NodeAct {
     /// The node's name in the configuration.
     pub node: String,

@@ -28,7 +28,6 @@ pub struct MonitorSample {
 
 /// Who tried to take one lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(from = "super::wire::SampledShape")]
 pub struct SampledLock {
     /// Its name.
     #[serde(flatten)]

@@ -51,7 +51,7 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 use crate::domain::Language;
-use crate::ui::later::LOADER;
+use crate::ui::lazy::LOADER;
 use crate::ui::{App, paths, shell};
 pub use serve::serve;
 use state::AppState;

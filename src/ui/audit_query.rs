@@ -30,13 +30,8 @@ impl AuditQuery {
     pub fn parse(search: &str) -> Self {
         let mut query = Self::default();
         let filter = &mut query.filter;
-        let pairs = search.trim_start_matches('?').split('&');
-        for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
-            // Forms write a space as `+`.
-            let Some(value) = LockKey::decode(&value.replace('+', "%20")) else {
-                continue;
-            };
-            let value = String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
+        for (name, value) in paths::fields(search) {
+            let value = value.trim().to_owned();
             if value.is_empty() {
                 continue;
             }
@@ -83,7 +78,7 @@ impl AuditQuery {
 
     /// The page that shows this.
     pub fn path(&self) -> String {
-        self.at(paths::AUDIT)
+        paths::with_fields(paths::AUDIT, self.fields())
     }
 
     /// All of it as a file, whatever page is shown: `jsonl` or `csv`.
@@ -92,9 +87,8 @@ impl AuditQuery {
             cursor: None,
             ..self.clone()
         };
-        let path = all.at(paths::AUDIT_EXPORT);
-        let and = if path.contains('?') { '&' } else { '?' };
-        format!("{path}{and}as={kind}")
+        let fields = all.fields().into_iter().chain([("as", kind.to_owned())]);
+        paths::with_fields(paths::AUDIT_EXPORT, fields)
     }
 
     /// The same, further back.
@@ -107,19 +101,7 @@ impl AuditQuery {
 
     /// The query of the URL.
     pub fn search(&self) -> String {
-        let path = self.path();
-        path.split_once('?')
-            .map(|(_, search)| search.to_owned())
-            .unwrap_or_default()
-    }
-
-    fn at(&self, path: &str) -> String {
-        let pair = |(name, value): (&str, String)| format!("{name}={}", paths::segment(&value));
-        let fields: Vec<String> = self.fields().into_iter().map(pair).collect();
-        match fields.is_empty() {
-            true => path.to_owned(),
-            false => format!("{path}?{}", fields.join("&")),
-        }
+        paths::search_of(&self.path())
     }
 }
 

@@ -3,9 +3,9 @@
 pub mod audit_query;
 pub mod calls;
 pub mod components;
-pub mod format;
+pub mod first_view;
 pub mod kit;
-pub mod later;
+pub mod lazy;
 pub mod live;
 pub mod nodes_query;
 pub mod owners_query;
@@ -13,26 +13,31 @@ pub mod pages;
 pub mod paths;
 pub mod preferences;
 pub mod query;
-pub mod reactive;
+pub mod routes;
 pub mod shortcuts;
 mod title;
 pub mod traces;
 pub mod waits_query;
-pub mod wire;
 pub mod words;
+
+pub use self::words::format;
 
 use leptos::WasmSplitManifest;
 use leptos::prelude::*;
 use leptos_meta::{MetaTags, Title, provide_meta_context};
 use leptos_router::components::{FlatRoutes, Route, Router};
-use leptos_router::{SsrMode, path};
+use leptos_router::{Lazy, SsrMode, path};
 
 use self::components::layout::Layout;
 use self::components::lease_bar::Calm;
-use self::later::Fetching;
+use self::lazy::SlowPage;
 use self::live::Live;
 use self::pages::locks::LocksPage;
 use self::pages::not_found::NotFoundPage;
+use self::routes::{
+    AuditRoute, HelpRoute, KitRoute, LockRoute, MineRoute, NodesRoute, OwnersRoute, SignInRoute,
+    WaitsRoute,
+};
 use self::shortcuts::Shortcuts;
 
 /// The document that the server sends; `files` is where those of this build are found.
@@ -50,7 +55,7 @@ pub fn shell(options: LeptosOptions, files: &'static str) -> impl IntoView {
                 <link rel="icon" type="image/svg+xml" href="/favicon.svg" />
                 <link rel="stylesheet" href=format!("{files}/pkg/lockkeeper.css") />
                 // What loads the later parts: a program that was cut into parts does not start without it.
-                {is_cut.then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", later::LOADER) /> })}
+                {is_cut.then(|| view! { <link rel="modulepreload" href=format!("{files}/pkg/{}", lazy::LOADER) /> })}
                 <AutoReload options=options.clone() />
                 <HydrationScripts options root=files />
                 <MetaTags />
@@ -77,7 +82,7 @@ pub fn App() -> impl IntoView {
     Live::provide();
     Calm::provide();
     Shortcuts::provide();
-    Fetching::provide();
+    SlowPage::provide();
     view! {
         <Title text="Lockkeeper" formatter=title::written />
         <Router>
@@ -85,16 +90,16 @@ pub fn App() -> impl IntoView {
                 // Each page is sent whole, so that it can be read before it wakes up and without JavaScript.
                 <FlatRoutes fallback=NotFoundPage>
                     <Route path=path!("/") view=LocksPage ssr=SsrMode::Async />
-                    <Route path=path!("/groups/:group/locks") view=later::Lock ssr=SsrMode::Async />
-                    <Route path=path!("/groups/:group/locks/*key") view=later::Lock ssr=SsrMode::Async />
-                    <Route path=path!("/nodes") view=later::Nodes ssr=SsrMode::Async />
-                    <Route path=path!("/owners") view=later::Owners ssr=SsrMode::Async />
-                    <Route path=path!("/waits") view=later::Waits ssr=SsrMode::Async />
-                    <Route path=path!("/mine") view=later::Mine ssr=SsrMode::Async />
-                    <Route path=path!("/audit") view=later::Audit ssr=SsrMode::Async />
-                    <Route path=path!("/help") view=later::Help ssr=SsrMode::Async />
-                    <Route path=path!("/kit") view=later::Kit ssr=SsrMode::Async />
-                    <Route path=path!("/sign-in") view=later::SignIn ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks") view={Lazy::<LockRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/groups/:group/locks/*key") view={Lazy::<LockRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/nodes") view={Lazy::<NodesRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/owners") view={Lazy::<OwnersRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/waits") view={Lazy::<WaitsRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/mine") view={Lazy::<MineRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/audit") view={Lazy::<AuditRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/help") view={Lazy::<HelpRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/kit") view={Lazy::<KitRoute>::new()} ssr=SsrMode::Async />
+                    <Route path=path!("/sign-in") view={Lazy::<SignInRoute>::new()} ssr=SsrMode::Async />
                 </FlatRoutes>
             </Layout>
         </Router>

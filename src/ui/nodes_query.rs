@@ -19,36 +19,23 @@ pub struct NodesQuery {
 impl NodesQuery {
     /// Reads the query of a URL.
     pub fn parse(search: &str) -> Self {
-        let text = |name| paths::value(search, name).map(|value| value.text().into_owned());
+        let more = paths::field(search, "more").and_then(|more| more.parse::<usize>().ok());
         Self {
-            text: text("q").unwrap_or_default().replace('+', " "),
-            more: text("more")
-                .and_then(|more| more.parse().ok())
-                .unwrap_or(0)
-                .min(1_000),
+            text: paths::field(search, "q").unwrap_or_default(),
+            more: more.unwrap_or(0).min(1_000),
         }
     }
 
     /// The page that shows this.
     pub fn path(&self) -> String {
-        let mut fields = Vec::new();
-        if !self.text.is_empty() {
-            fields.push(format!("q={}", paths::segment(&self.text)));
-        }
-        if self.more > 0 {
-            fields.push(format!("more={}", self.more));
-        }
-        match fields.is_empty() {
-            true => paths::NODES.to_owned(),
-            false => format!("{}?{}", paths::NODES, fields.join("&")),
-        }
+        let text = (!self.text.is_empty()).then(|| ("q", self.text.clone()));
+        let more = (self.more > 0).then(|| ("more", self.more.to_string()));
+        paths::with_fields(paths::NODES, text.into_iter().chain(more))
     }
 
     /// The query of the URL.
     pub fn search(&self) -> String {
-        let path = self.path();
-        let search = path.split_once('?').map(|(_, search)| search);
-        search.unwrap_or_default().to_owned()
+        paths::search_of(&self.path())
     }
 
     /// The same, narrowed to another text.

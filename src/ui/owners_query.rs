@@ -6,41 +6,29 @@ use super::paths;
 
 /// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
 pub fn parse(search: &str) -> OwnersAsked {
-    let text = |name| paths::value(search, name).map(|value| value.text().into_owned());
-    let sort = text("sort").and_then(|slug| slug.parse().ok());
+    let sort = paths::field(search, "sort").and_then(|slug| slug.parse().ok());
     OwnersAsked {
-        by: match text("by").as_deref() {
+        by: match paths::field(search, "by").as_deref() {
             Some("label") => OwnersBy::Label,
             _ => OwnersBy::Host,
         },
-        text: text("q").unwrap_or_default().replace('+', " "),
+        text: paths::field(search, "q").unwrap_or_default(),
         sort: sort.unwrap_or_default(),
     }
 }
 
 /// The page that shows this.
 pub fn path(asked: &OwnersAsked) -> String {
-    let mut fields = Vec::new();
-    if asked.by == OwnersBy::Label {
-        fields.push("by=label".to_owned());
-    }
-    if !asked.text.is_empty() {
-        fields.push(format!("q={}", paths::segment(&asked.text)));
-    }
-    if asked.sort != OwnersSort::default() {
-        fields.push(format!("sort={}", asked.sort.slug()));
-    }
-    match fields.is_empty() {
-        true => paths::OWNERS.to_owned(),
-        false => format!("{}?{}", paths::OWNERS, fields.join("&")),
-    }
+    let by = (asked.by == OwnersBy::Label).then(|| ("by", "label".to_owned()));
+    let text = (!asked.text.is_empty()).then(|| ("q", asked.text.clone()));
+    let is_sorted = asked.sort != OwnersSort::default();
+    let sort = is_sorted.then(|| ("sort", asked.sort.slug().to_owned()));
+    paths::with_fields(paths::OWNERS, [by, text, sort].into_iter().flatten())
 }
 
 /// The query of that URL.
 pub fn search(asked: &OwnersAsked) -> String {
-    let path = path(asked);
-    let search = path.split_once('?').map(|(_, search)| search);
-    search.unwrap_or_default().to_owned()
+    paths::search_of(&path(asked))
 }
 
 #[cfg(test)]

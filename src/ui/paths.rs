@@ -1,11 +1,7 @@
 //! Every URL of the console as a function, and the one way back: from a path to the lock that it names.
 
-use super::query::Query;
 use crate::domain::search::{Ask, Search};
 use crate::domain::{LockId, LockKey};
-
-/// Locks with longer names are looked at once, not followed.
-const LONGEST_FOLLOWED: usize = 8_192;
 
 /// The table of locks.
 pub const LOCKS: &str = "/";
@@ -19,6 +15,10 @@ pub const WAITS: &str = "/waits";
 pub const AUDIT: &str = "/audit";
 /// All of that as a file, from the API.
 pub const AUDIT_EXPORT: &str = "/api/v1/audit/export";
+/// The locks as a file, from the API.
+pub const LOCKS_EXPORT: &str = "/api/v1/locks/export";
+/// The changes of the locks, from the API.
+pub const EVENTS: &str = "/api/v1/events";
 /// The locks acquired from here.
 pub const MINE: &str = "/mine";
 
@@ -94,42 +94,6 @@ pub fn api_lock(id: &LockId) -> String {
     )
 }
 
-/// The stream of changes of so many locks of a list, from this row on, and of these locks wherever they stand.
-pub fn events<'a>(
-    query: &Query,
-    from: usize,
-    rows: usize,
-    also: impl Iterator<Item = &'a LockId>,
-) -> String {
-    let mut path = format!("/api/v1/events?limit={rows}");
-    if from > 0 {
-        path.push_str(&format!("&from={from}"));
-    }
-    for (name, value) in query.asked() {
-        path.push_str(&format!("&{name}={}", segment(&value)));
-    }
-    if let Some(by) = query.by {
-        path.push_str(&format!("&by={}", by.slug()));
-    }
-    let lock = |id: &LockId| format!("{}/{}", segment(&id.group), id.key.encoded());
-    let mut also: Vec<String> = also.map(lock).collect();
-    // What would make an address too long is not followed: its page says that it is not live.
-    also.retain(|lock| lock.len() <= LONGEST_FOLLOWED);
-    if !also.is_empty() {
-        path.push_str(&format!("&also={}", segment(&also.join(","))));
-    }
-    path
-}
-
-/// Every lock of a list as a file: `csv` or `json`.
-pub fn locks_export(query: &Query, kind: &str) -> String {
-    let mut path = format!("/api/v1/locks/export?as={kind}");
-    for (name, value) in query.asked() {
-        path.push_str(&format!("&{name}={}", segment(&value)));
-    }
-    path
-}
-
 /// The lock that a path names.
 ///
 /// The router's own parameters cannot be used: they decode to text, and names of locks are bytes.
@@ -148,6 +112,40 @@ pub fn parse_lock(pathname: &str, search: &str) -> Option<LockId> {
 /// A text as one segment of a path or value of a query.
 pub fn segment(text: &str) -> String {
     LockKey::from(text).encoded()
+}
+
+/// A path with a query of these fields.
+pub fn with_fields(path: &str, fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let pair = |(name, value): (&str, String)| format!("{name}={}", segment(&value));
+    let fields: Vec<String> = fields.into_iter().map(pair).collect();
+    match fields.is_empty() {
+        true => path.to_owned(),
+        false => format!("{path}?{}", fields.join("&")),
+    }
+}
+
+/// The query of an address.
+pub fn search_of(path: &str) -> String {
+    let search = path.split_once('?').map(|(_, search)| search);
+    search.unwrap_or_default().to_owned()
+}
+
+/// The fields of a query, as a form or [`with_fields`] wrote them. What cannot be read is left out.
+pub fn fields(search: &str) -> impl Iterator<Item = (&str, String)> {
+    let pairs = search.trim_start_matches('?').split('&');
+    pairs.filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        // Forms write a space as `+`.
+        let value = LockKey::decode(&value.replace('+', "%20"))?;
+        let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        Some((name, text))
+    })
+}
+
+/// One field of a query, unless it is left out or empty.
+pub fn field(search: &str, wanted: &str) -> Option<String> {
+    let mut found = fields(search).filter(|(name, value)| *name == wanted && !value.is_empty());
+    found.next().map(|(_, value)| value)
 }
 
 fn from_query(search: &str) -> LockKey {

@@ -2,6 +2,7 @@
 //! first paint.
 
 use leptos::prelude::*;
+use web_sys::{Notification, NotificationPermission};
 
 /// Something that can be chosen, each value a word; the empty one is what nobody chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,4 +57,10 @@ impl Preference {
             storage.map(|storage| storage.set_item(self.stored(), value));
         }
     }
+}
+
+/// Whether the browser is to tell of new attention, and may. In the browser only.
+pub fn notifies() -> bool {
+    Preference::Notify.chosen() == "on"
+        && Notification::permission() == NotificationPermission::Granted
 }

@@ -3,10 +3,13 @@
 use crate::domain::listing::{Filter, Order, Sort};
 use crate::domain::search::Ask;
 use crate::domain::{
-    By, Confidence, Flag, Lock, LockKey, Search, SearchError, Sight, Verdict, View,
+    By, Confidence, Flag, Lock, LockId, Search, SearchError, Sight, Verdict, View,
 };
 
 use super::paths;
+
+/// Locks with longer names are looked at once, not followed.
+const LONGEST_FOLLOWED: usize = 8_192;
 
 /// Which locks a tile lets through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,13 +50,7 @@ impl Query {
     /// Reads the query of a URL. What it does not know it leaves out: an old bookmark still opens.
     pub fn parse(search: &str) -> Self {
         let mut query = Self::default();
-        let pairs = search.trim_start_matches('?').split('&');
-        for (name, value) in pairs.filter_map(|pair| pair.split_once('=')) {
-            // Forms write a space as `+`.
-            let Some(value) = LockKey::decode(&value.replace('+', "%20")) else {
-                continue;
-            };
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        for (name, value) in paths::fields(search) {
             match name {
                 "q" => query.text = value,
                 "group" => query.group = Some(value).filter(|group| !group.is_empty()),
@@ -109,12 +106,36 @@ impl Query {
 
     /// The page that shows this.
     pub fn path(&self) -> String {
-        let pair = |(name, value): (&str, String)| format!("{name}={}", paths::segment(&value));
-        let fields: Vec<String> = self.fields().into_iter().map(pair).collect();
-        match fields.is_empty() {
-            true => paths::LOCKS.to_owned(),
-            false => format!("{}?{}", paths::LOCKS, fields.join("&")),
+        paths::with_fields(paths::LOCKS, self.fields())
+    }
+
+    /// Every lock of the list as a file, from the API: `csv` or `json`.
+    pub fn export(&self, kind: &str) -> String {
+        let kind = [("as", kind.to_owned())];
+        paths::with_fields(paths::LOCKS_EXPORT, kind.into_iter().chain(self.asked()))
+    }
+
+    /// The stream of changes of so many locks of the list, from this row on, and of these locks wherever they stand.
+    pub fn events<'a>(
+        &self,
+        from: usize,
+        rows: usize,
+        also: impl Iterator<Item = &'a LockId>,
+    ) -> String {
+        let lock = |id: &LockId| format!("{}/{}", paths::segment(&id.group), id.key.encoded());
+        let mut also: Vec<String> = also.map(lock).collect();
+        // What would make an address too long is not followed: its page says that it is not live.
+        also.retain(|lock| lock.len() <= LONGEST_FOLLOWED);
+        let mut fields = vec![("limit", rows.to_string())];
+        if from > 0 {
+            fields.push(("from", from.to_string()));
         }
+        fields.extend(self.asked());
+        fields.extend(self.by.map(|by| ("by", by.slug().to_owned())));
+        if !also.is_empty() {
+            fields.push(("also", also.join(",")));
+        }
+        paths::with_fields(paths::EVENTS, fields)
     }
 
     /// The same with another tile.

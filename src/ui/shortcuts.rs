@@ -12,7 +12,6 @@ use wasm_bindgen::JsCast;
 
 use super::paths;
 use super::words::{frame, palette};
-use crate::ui::reactive::effect;
 
 /// `g` and the next key belong together within this many milliseconds.
 const TOGETHER_MS: f64 = 1_500.0;
@@ -86,7 +85,7 @@ impl Shortcuts {
     pub fn listen(self) {
         let navigate = use_navigate();
         let last_g = Rc::new(Cell::new(f64::MIN));
-        effect(move || {
+        Effect::new(move || {
             let (navigate, last_g) = (navigate.clone(), Rc::clone(&last_g));
             let handle = window_event_listener(ev::keydown, move |event| {
                 if event.default_prevented() || event.is_composing() || is_dialog_open() {

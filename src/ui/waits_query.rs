@@ -52,14 +52,13 @@ pub struct WaitsQuery {
 impl WaitsQuery {
     /// Reads the query of a URL.
     pub fn parse(search: &str) -> Self {
-        let text = |name| paths::value(search, name).map(|value| value.text().into_owned());
-        let which = text("only").and_then(|slug| {
+        let which = paths::field(search, "only").and_then(|slug| {
             let mut all = Which::ALL.into_iter();
             all.find(|which| which.slug() == slug)
         });
         Self {
-            text: text("q").unwrap_or_default().replace('+', " "),
-            group: text("group").filter(|group| !group.is_empty()),
+            text: paths::field(search, "q").unwrap_or_default(),
+            group: paths::field(search, "group"),
             which: which.unwrap_or_default(),
         }
     }
@@ -75,14 +74,7 @@ impl WaitsQuery {
     /// The page that shows this.
     pub fn path(&self) -> String {
         let text = (!self.text.is_empty()).then(|| ("q", self.text.clone()));
-        let fields = text.into_iter().chain(self.fields());
-        let fields: Vec<String> = fields
-            .map(|(name, value)| format!("{name}={}", paths::segment(&value)))
-            .collect();
-        match fields.is_empty() {
-            true => paths::WAITS.to_owned(),
-            false => format!("{}?{}", paths::WAITS, fields.join("&")),
-        }
+        paths::with_fields(paths::WAITS, text.into_iter().chain(self.fields()))
     }
 
     /// The part of the picture that is shown.

@@ -2,6 +2,7 @@
 //! bytes tell one of its holds from the next, and how long it takes a living owner to put the lock back.
 
 use super::{Format, Hazard, Meaning, Recipe};
+use crate::domain::Environment;
 
 /// A living owner renews within this time, where nothing better is known.
 const WATCH_MS: u64 = 10_000;
@@ -88,6 +89,12 @@ impl Format {
         }
     }
 
+    /// Whether whoever releases a lock of this format by force has to type out its name. A group whose environment is not known may be
+    /// one that matters.
+    pub fn asks_to_confirm(self, environment: Option<Environment>) -> bool {
+        self.harm_done().is_some() || environment.is_none_or(Environment::asks_to_confirm)
+    }
+
     /// What harm a release does that is not the point of it: whoever asks for one is asked again, everywhere.
     pub fn harm(self) -> Option<&'static str> {
         self.harm_done().map(Harm::words)
@@ -154,6 +161,23 @@ mod tests {
         }
         for format in [Format::Plain, Format::RedisPy, Format::Redisson] {
             assert_eq!(format.harm(), None, "{format}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_typed_out_in_production_where_harm_is_done_and_where_nobody_knows() {
+        for (format, environment, asks) in [
+            (Format::Plain, Some(Environment::Production), true),
+            (Format::Plain, Some(Environment::Staging), false),
+            (Format::Plain, Some(Environment::Development), false),
+            (Format::Plain, None, true),
+            (Format::Bull, Some(Environment::Development), true),
+        ] {
+            assert_eq!(
+                format.asks_to_confirm(environment),
+                asks,
+                "{format} {environment:?}"
+            );
         }
     }
 

@@ -8,8 +8,7 @@ use super::audited::asked;
 use super::completion::Incomplete;
 use super::{Operations, check_key};
 use crate::domain::{
-    ActKind, ActOutcome, Environment, Fault, Fingerprint, Lock, LockId, NodeAct, Released,
-    SeenHold, Verb,
+    ActKind, ActOutcome, Fault, Fingerprint, Lock, LockId, NodeAct, Released, SeenHold, Verb,
 };
 use crate::server::access::Actor;
 use crate::server::audit::{End, OpenAct};
@@ -194,14 +193,11 @@ impl Operations {
         let group = self.group_to_act_on(actor, Verb::ForceRelease, id)?;
         check_key(&id.key)?;
         check_reason(request.reason)?;
-        match group.config.environment {
-            Environment::Production if !is_confirmed(id, request) => {
-                return Err(Fault::ConfirmRequired {
-                    key: id.key.clone(),
-                    why: "this group is production".into(),
-                });
-            }
-            Environment::Production | Environment::Staging | Environment::Development => {}
+        if group.config.environment.asks_to_confirm() && !is_confirmed(id, request) {
+            return Err(Fault::ConfirmRequired {
+                key: id.key.clone(),
+                why: "this group is production".into(),
+            });
         }
         if self.was_acquired_again(id, request.fingerprint, request.seen) {
             let fault = Fault::HoldChanged { nodes: Vec::new() };

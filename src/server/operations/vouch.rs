@@ -6,7 +6,7 @@ use super::Operations;
 use super::act::impossible;
 use super::audited::by;
 use super::force::check_reason;
-use crate::domain::{ActKind, Environment, Fault, NodeView, Place, Verb};
+use crate::domain::{ActKind, Fault, NodeView, Place, Verb};
 use crate::server::access::Actor;
 use crate::server::audit::{Asked, End};
 use crate::server::nodes::Group;
@@ -61,13 +61,13 @@ impl Operations {
                 format!("the group has no node {node:?}"),
             ));
         }
-        match group.config.environment {
-            Environment::Production if confirm != Some(node) => Err(impossible(
+        if group.config.environment.asks_to_confirm() && confirm != Some(node) {
+            return Err(impossible(
                 "confirm",
                 "this group is production: it must be the node's name".to_owned(),
-            )),
-            Environment::Production | Environment::Staging | Environment::Development => Ok(group),
+            ));
         }
+        Ok(group)
     }
 }
 

@@ -67,7 +67,7 @@ async fn where_keys_is_set_every_operation_on_another_name_is_refused() {
     let person = console.person();
     let path = |key: &str, verb| lock_path("orders", key.as_bytes(), verb);
     let other = "sess-token:7f";
-    let raw = json!({"group": "orders", "key": "sess-token%3A7f"});
+    let raw = json!({"id": {"group": "orders", "key": other}});
     let mut ended = vec![
         says(&person.get(&path(other, "")).await),
         says(&person.get(&path(other, "/history")).await),
@@ -191,7 +191,7 @@ async fn values_are_read_by_operators_and_numbers_of_locks_alone_are_shown() {
             ("authorization", bearer.as_str()),
             ("content-type", "application/json"),
         ];
-        let body = json!({"group": "orders", "key": key}).to_string();
+        let body = json!({"id": {"group": "orders", "key": key, "key_encoded": key}}).to_string();
         person.send("POST", &function("raw"), &headers, body).await
     };
     assert_eq!(says(&raw(&viewer, "lock%3Ajob").await).1, "forbidden");

@@ -11,8 +11,7 @@ use web_sys::{Notification, NotificationOptions, NotificationPermission};
 
 use crate::ui::kit::Button;
 use crate::ui::live::Live;
-use crate::ui::preferences::Preference;
-use crate::ui::reactive::{effect, effect_since, memo};
+use crate::ui::preferences::{Preference, notifies};
 use crate::ui::title;
 use crate::ui::words::frame;
 
@@ -25,9 +24,9 @@ const ALARMED: &str = "/favicon-attention.svg";
 #[component]
 pub fn Attention() -> impl IntoView {
     let live = Live::expect();
-    let many = memo(move |_| live.with_counts(|counts| counts.attention));
+    let many = Memo::new(move |_| live.with_counts(|counts| counts.attention));
     let is_new = RwSignal::new(false);
-    effect_since(move |before: Option<u32>| {
+    Effect::new(move |before: Option<u32>| {
         let many = many.get();
         // What was there when the page was opened is on it.
         if before.is_some_and(|before| many > before) && is_elsewhere() {
@@ -36,7 +35,7 @@ pub fn Attention() -> impl IntoView {
         }
         many
     });
-    effect(move || {
+    Effect::new(move || {
         for event in ["visibilitychange", "focus"] {
             let handle = window_event_listener_untyped(event, move |_| {
                 if !is_elsewhere() {
@@ -46,7 +45,7 @@ pub fn Attention() -> impl IntoView {
             on_cleanup(move || handle.remove());
         }
     });
-    effect(move || {
+    Effect::new(move || {
         let icon = document().query_selector("link[rel=icon]").ok().flatten();
         if let Some(icon) = icon {
             // Fails only where the name of the attribute is none.
@@ -64,18 +63,12 @@ pub fn Attention() -> impl IntoView {
     view! { <Title formatter /> }
 }
 
-/// Whether the browser is to tell, and may.
-pub fn is_wanted() -> bool {
-    Preference::Notify.chosen() == "on"
-        && Notification::permission() == NotificationPermission::Granted
-}
-
 fn is_elsewhere() -> bool {
     document().hidden() || !document().has_focus().unwrap_or(true)
 }
 
 fn notify(many: u32) {
-    if !is_wanted() {
+    if !notifies() {
         return;
     }
     let options = NotificationOptions::new();
@@ -91,7 +84,7 @@ fn notify(many: u32) {
 pub fn NotifySwitch() -> impl IntoView {
     let is_on = RwSignal::new(false);
     let said = RwSignal::new("");
-    effect(move || is_on.set(is_wanted()));
+    Effect::new(move || is_on.set(notifies()));
     let press = move |()| {
         if is_on.get_untracked() {
             Preference::Notify.choose("");

@@ -2,10 +2,11 @@
 
 use leptos::prelude::*;
 
-use super::loaded::{Answered, Loading};
+use super::loaded::Answered;
 use crate::domain::{ChainCheck, Checked, Fault};
 use crate::ui::format;
 use crate::ui::kit::{Banner, Tone};
+use crate::ui::live::Loading;
 use crate::ui::words::audit as words;
 
 /// What came of going through the chain, and when.

@@ -44,7 +44,7 @@ pub fn AuditDiff(
             <thead>
                 <tr>
                     {[words::node(), words::before(), words::after()]
-                        .map(|word| view! { <th scope="col" class=HEAD>{word}</th> }.into_any())
+                        .map(|word| view! { <th scope="col" class=HEAD>{word}</th> })
                         .into_iter()
                         .collect_view()}
                 </tr>

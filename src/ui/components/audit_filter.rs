@@ -46,7 +46,6 @@ pub fn AuditFilterForm(
             <input type="hidden" name="key_encoded" value=encoded />
             <span>{say::only_of()} <bdi class="font-mono">{name}</bdi></span>
         }
-        .into_any()
     });
     let is_narrowed = filter != AuditFilter::default();
     let is_unfolded = RwSignal::new(false);
@@ -94,7 +93,6 @@ pub fn AuditFilterForm(
                             {say::everything()}
                         </Link>
                     }
-                        .into_any()
                 })}
         </form>
     }
@@ -115,7 +113,6 @@ fn Choice(
                 {words}
             </option>
         }
-        .into_any()
     };
     view! {
         <label class=FIELD>

@@ -18,7 +18,7 @@ pub fn AuditTable(
     acts: Vec<Audited>,
 ) -> impl IntoView {
     const HEAD: &str = "px-3 py-2 text-start font-medium text-muted";
-    let rows = acts.into_iter().map(|act| view! { <Row act /> }.into_any());
+    let rows = acts.into_iter().map(|act| view! { <Row act /> });
     let heads = [
         words::time(),
         words::who(),
@@ -34,7 +34,7 @@ pub fn AuditTable(
                 <thead role="rowgroup" class="border-b border-line">
                     <tr role="row">
                         {heads
-                            .map(|word| view! { <th scope="col" role="columnheader" class=HEAD>{word}</th> }.into_any())
+                            .map(|word| view! { <th scope="col" role="columnheader" class=HEAD>{word}</th> })
                             .into_iter()
                             .collect_view()}
                     </tr>
@@ -89,7 +89,6 @@ fn Row(act: Audited) -> impl IntoView {
                                     <bdi>{subject}</bdi>
                                 </span>
                             }
-                                .into_any()
                         })}
                     <span class="block text-xs text-muted">{from}</span>
                 </span>
@@ -142,7 +141,6 @@ pub fn HowItEnded(
                 </Link>
             </p>
         }
-        .into_any()
     });
     let end = act.end;
     let has_nodes = !act.nodes.is_empty() || !act.seen.is_empty();
@@ -151,11 +149,11 @@ pub fn HowItEnded(
         <details class="mt-1 text-xs">
             <summary class="text-muted">{words::more()}</summary>
             <div class="mt-1 flex flex-col gap-1 wrap-anywhere">
-                {detail.map(|detail| view! { <p>{detail}</p> }.into_any())}
-                {owner.map(|owner| view! { <p class="font-mono">{owner}</p> }.into_any())}
-                {lasted.map(|lasted| view! { <p>{words::it_took(lasted)}</p> }.into_any())}
+                {detail.map(|detail| view! { <p>{detail}</p> })}
+                {owner.map(|owner| view! { <p class="font-mono">{owner}</p> })}
+                {lasted.map(|lasted| view! { <p>{words::it_took(lasted)}</p> })}
                 {request}
-                {has_nodes.then(|| view! { <AuditDiff act /> }.into_any())}
+                {has_nodes.then(|| view! { <AuditDiff act /> })}
             </div>
         </details>
     }

@@ -9,7 +9,6 @@ use crate::ui::format;
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::{Freshness, Live};
 use crate::ui::paths;
-use crate::ui::reactive::memo;
 use crate::ui::words::{frame, told, verdicts};
 
 /// So many groups that cannot be asked have a banner of their own; more would hide the page.
@@ -21,11 +20,11 @@ const NAMED: usize = 8;
 #[component]
 pub fn Banners() -> impl IntoView {
     let live = Live::expect();
-    let stale = memo(move |_| match live.freshness() {
+    let stale = Memo::new(move |_| match live.freshness() {
         Freshness::Stale(heard) => Some(heard),
         Freshness::Starting | Freshness::Live => None,
     });
-    let dark = memo(move |_| {
+    let dark = Memo::new(move |_| {
         live.with_groups(|groups| {
             groups
                 .iter()
@@ -34,7 +33,7 @@ pub fn Banners() -> impl IntoView {
                 .collect::<Vec<_>>()
         })
     });
-    let read_only = memo(move |_| {
+    let read_only = Memo::new(move |_| {
         live.with_groups(|groups| {
             let watched = groups.iter().filter(|group| group.read_only);
             watched.map(|group| group.name.clone()).collect::<Vec<_>>()
@@ -47,7 +46,7 @@ pub fn Banners() -> impl IntoView {
                     .get()
                     .then(|| {
                         let why = frame::not_signed_in().to_owned();
-                        view! { <FaultNotice fault=Fault::SignInRequired { why } /> }.into_any()
+                        view! { <FaultNotice fault=Fault::SignInRequired { why } /> }
                     })
             }}
             {move || {
@@ -59,14 +58,14 @@ pub fn Banners() -> impl IntoView {
                                 <p class="font-semibold">{move || frame::not_heard_for(age(live, heard))}</p>
                                 <p>{frame::not_heard_advice(format::time_of_day(heard))}</p>
                             </Banner>
-                        }.into_any()
+                        }
                     })
             }}
-            {move || live.is_newer.get().then(|| view! { <Newer /> }.into_any())}
+            {move || live.is_newer.get().then(|| view! { <Newer /> })}
             {move || {
                 let groups = read_only.get();
                 (!groups.is_empty())
-                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(frame::listed(&groups, NAMED))}</p> }.into_any())
+                    .then(|| view! { <p class="text-xs text-muted">{frame::read_only(frame::listed(&groups, NAMED))}</p> })
             }}
             {move || {
                 let mut dark = dark.get();
@@ -104,7 +103,7 @@ fn age(live: Live, since: crate::domain::Timestamp) -> String {
 #[component]
 fn Dark(name: String) -> impl IntoView {
     let live = Live::expect();
-    let group = memo(move |_| live.group(&name));
+    let group = Memo::new(move |_| live.group(&name));
     let told = move || group.read().as_ref().map(tell);
     let seen = move || {
         let heard = group.with(|group| {
@@ -130,7 +129,7 @@ fn Dark(name: String) -> impl IntoView {
                             <p>{reasons}</p>
                             <p>{move || seen()}{frame::cannot_be_told()}</p>
                         </Banner>
-                    }.into_any()
+                    }
                 })
         }}
     }

@@ -10,7 +10,6 @@ use crate::domain::{Bundle, By, Flag, Verdict};
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
-use crate::ui::reactive::memo;
 use crate::ui::words::{locks, rows as words, verdicts};
 use crate::ui::{format, paths};
 
@@ -44,8 +43,8 @@ pub fn BundleRow(
         (_, By::Owner | By::Group) => "wrap-anywhere",
     };
     let href = Signal::derive(move || query.with(|query| query.opened(by, &name).path()));
-    let count = memo(move |_| bundle.read().locks);
-    let oldest = memo(move |_| bundle.read().oldest);
+    let count = Memo::new(move |_| bundle.read().locks);
+    let oldest = Memo::new(move |_| bundle.read().oldest);
     let held = move || match times.0.get() {
         true => format::time_of_day(oldest.get()),
         false => {
@@ -53,28 +52,27 @@ pub fn BundleRow(
             format::clock(u64::try_from(ms).unwrap_or(u64::MAX))
         }
     };
-    let states = memo(move |_| states(&bundle.read()));
-    let trouble = memo(move |_| {
+    let states = Memo::new(move |_| states(&bundle.read()));
+    let trouble = Memo::new(move |_| {
         let bundle = bundle.read();
         (bundle.attention, flags(&bundle))
     });
     let attention = move || {
         let (attention, flags) = trouble.get();
         let badge = (attention > 0).then(|| {
-            view! { <Badge tone=Tone::Alarm>{words::need_attention(attention)}</Badge> }.into_any()
+            view! { <Badge tone=Tone::Alarm>{words::need_attention(attention)}</Badge> }
         });
         let nothing = (attention == 0 && flags.is_empty())
-            .then(|| view! { <span class="text-muted">"–"</span> }.into_any());
+            .then(|| view! { <span class="text-muted">"–"</span> });
         view! {
             <span class="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
                 {badge}
-                {flags.into_iter().map(|said| view! { <span class="whitespace-nowrap text-xs text-muted">{said}</span> }.into_any()).collect_view()}
+                {flags.into_iter().map(|said| view! { <span class="whitespace-nowrap text-xs text-muted">{said}</span> }).collect_view()}
                 {nothing}
             </span>
         }
-        .into_any()
     };
-    let first = memo(move |_| bundle.read().first.clone());
+    let first = Memo::new(move |_| bundle.read().first.clone());
     let first = move || {
         let id = first.get();
         view! {
@@ -82,7 +80,6 @@ pub fn BundleRow(
                 <LockName key=id.key />
             </Link>
         }
-        .into_any()
     };
     view! {
         <tr role="row" class="bundle-row border-line not-first:border-t" class=("is-gone", move || count.get() == 0) aria-rowindex=move || index.get()>
@@ -102,7 +99,7 @@ pub fn BundleRow(
                     {move || {
                         states.get().into_iter().map(|(verdict, many)| view! {
                             <span class="inline-flex items-center gap-1 whitespace-nowrap"><VerdictBadge verdict /> " " {many}</span>
-                        }.into_any()).collect_view()
+                        }).collect_view()
                     }}
                 </span>
             </td>

@@ -16,9 +16,9 @@ use super::pager::Pager;
 use super::table_bar::TableBar;
 use super::times::Times;
 use crate::domain::By;
+use crate::ui::kit::card::CARD;
 use crate::ui::live::Live;
 use crate::ui::query::Query;
-use crate::ui::reactive::{effect, memo};
 use crate::ui::words::{locks, rows as words};
 
 /// The table of bundles.
@@ -34,28 +34,28 @@ pub fn BundleTable(
     Times::provide();
     let live = Live::expect();
     let holding = Holding::of(live);
-    let shown = memo(move |before: Option<&Shown>| {
+    let shown = Memo::new(move |before: Option<&Shown>| {
         let looking = (holding.holds(), holding.times_let_in());
         Shown::next(before, &query.read(), live.bundles(by), looking)
     });
     follow_keys();
-    let names = memo(move |_| shown.with(Shown::names));
-    let waiting = memo(move |_| shown.with(|shown| shown.waiting));
-    let page = memo(move |_| shown.with(|shown| shown.page));
+    let names = Memo::new(move |_| shown.with(Shown::names));
+    let waiting = Memo::new(move |_| shown.with(|shown| shown.waiting));
+    let page = Memo::new(move |_| shown.with(|shown| shown.page));
     let counted = Signal::derive(move || match shown.with(|shown| shown.is_known) {
         true => words::counted(by, page.get().total, live.total()),
         false => locks::loading().to_owned(),
     });
-    let is_empty = memo(move |_| shown.with(|shown| shown.is_known && shown.rows.is_empty()));
+    let is_empty = Memo::new(move |_| shown.with(|shown| shown.is_known && shown.rows.is_empty()));
     let row = move |nth: ReadSignal<usize>, name: String| {
         let bundle = shown.with_untracked(|shown| shown.bundle(&name).cloned())?;
-        let now = memo(move |before: Option<&_>| {
+        let now = Memo::new(move |before: Option<&_>| {
             let now = shown.with(|shown| shown.bundle(&name).cloned());
             now.or_else(|| before.cloned())
                 .unwrap_or_else(|| bundle.clone())
         });
         let index = Signal::derive(move || (page.get().from + nth.get() + 2).to_string());
-        Some(view! { <BundleRow query by bundle=now index /> }.into_any())
+        Some(view! { <BundleRow query by bundle=now index /> })
     };
     let heads = [
         words::column(by),
@@ -71,7 +71,6 @@ pub fn BundleTable(
                 {word}
             </th>
         }
-        .into_any()
     };
     let heads = StoredValue::new(heads);
     let table = move || {
@@ -103,14 +102,14 @@ pub fn BundleTable(
     };
     view! {
         <TableBar query counted waiting holding />
-        <div class="rounded-xl border border-line bg-surface shadow-lift">{move || table()}</div>
+        <div class=CARD>{move || table()}</div>
         <Pager query page />
     }
 }
 
 /// `j` and `k` go from bundle to bundle; Enter on one opens it, as on any link.
 fn follow_keys() {
-    effect(move || {
+    Effect::new(move || {
         let listening = window_event_listener(ev::keydown, press);
         on_cleanup(move || listening.remove());
     });

@@ -27,7 +27,6 @@ pub fn ConfigTrouble() -> impl IntoView {
                         </Banner>
                     </div>
                 }
-                .into_any()
             });
             let in_clear = is_in_clear.then(|| {
                 view! {
@@ -38,7 +37,6 @@ pub fn ConfigTrouble() -> impl IntoView {
                         </Banner>
                     </div>
                 }
-                .into_any()
             });
             view! {
                 {mistake}

@@ -43,7 +43,7 @@ pub fn WhatWasScanned() -> impl IntoView {
     };
     let others = move || {
         let others = live.with_groups(|groups| groups.len().saturating_sub(MOST));
-        (others > 0).then(|| view! { <li>{words::other_groups(others)}</li> }.into_any())
+        (others > 0).then(|| view! { <li>{words::other_groups(others)}</li> })
     };
     view! {
         <ul class="flex flex-col gap-2">
@@ -55,7 +55,7 @@ pub fn WhatWasScanned() -> impl IntoView {
                             <li>
                                 {told} <br /> {words::patterns()} <code class="font-mono wrap-anywhere text-ink">{patterns}</code>
                             </li>
-                        }.into_any()
+                        }
                     })
                     .collect_view()
             }}

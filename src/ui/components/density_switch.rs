@@ -3,14 +3,13 @@
 use leptos::prelude::*;
 
 use crate::ui::preferences::Preference;
-use crate::ui::reactive::effect;
 use crate::ui::words::frame;
 
 /// The choice between comfortable and dense rows.
 #[component]
 pub fn DensitySwitch() -> impl IntoView {
     let chosen = RwSignal::new(String::new());
-    effect(move || chosen.set(Preference::Density.chosen()));
+    Effect::new(move || chosen.set(Preference::Density.chosen()));
     let choose = move |density: String| {
         Preference::Density.choose(&density);
         chosen.set(density);

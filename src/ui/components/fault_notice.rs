@@ -57,7 +57,7 @@ pub fn FaultNotice(
             <p>{words::advice(&fault)}</p>
             {facts(&fault)}
             {matches!(fault, Fault::SignInRequired { .. })
-                .then(|| view! { <SignInLink /> }.into_any())}
+                .then(|| view! { <SignInLink /> })}
             {retry.map(|retry| {
                 view! {
                     <div class="mt-2">
@@ -66,7 +66,7 @@ pub fn FaultNotice(
                             {words::try_again()}
                         </Button>
                     </div>
-                }.into_any()
+                }
             })}
         </Banner>
     }
@@ -126,8 +126,8 @@ fn facts(fault: &Fault) -> impl IntoView + use<> {
         _ => Vec::new(),
     };
     view! {
-        {owner.map(|owner| view! { <p class="mt-1">{words::held_by()} <OwnerName owner /> {lease}</p> }.into_any())}
-        {(!acts.is_empty()).then(|| view! { <div class="mt-1.5"><NodeActs acts /></div> }.into_any())}
+        {owner.map(|owner| view! { <p class="mt-1">{words::held_by()} <OwnerName owner /> {lease}</p> })}
+        {(!acts.is_empty()).then(|| view! { <div class="mt-1.5"><NodeActs acts /></div> })}
         {silent
             .into_iter()
             .filter_map(|node| match node.answer {

@@ -8,7 +8,6 @@ use crate::domain::{Flag, Verdict};
 use crate::ui::kit::{Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::query::{Only, Query};
-use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 const TILES: [(Only, Tone); 14] = [
@@ -35,7 +34,7 @@ pub fn FilterTiles(
     query: Memo<Query>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let counts = memo(move |_| {
+    let counts = Memo::new(move |_| {
         live.with_counts(|counts| {
             let named = |counts: &BTreeMap<String, u32>, name| counts.get(name).copied();
             let count = |only: Only| match only {
@@ -60,7 +59,7 @@ pub fn FilterTiles(
                 .enumerate()
                 .map(|(nth, (filter, tone))| {
                     let count = Signal::derive(move || counts.read()[nth].clone());
-                    view! { <Tile query filter=*filter tone=*tone count /> }.into_any()
+                    view! { <Tile query filter=*filter tone=*tone count /> }
                 })
                 .collect_view()}
         </nav>
@@ -69,7 +68,7 @@ pub fn FilterTiles(
 
 #[component]
 fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> impl IntoView {
-    let current = memo(move |_| query.with(|query| query.only == filter));
+    let current = Memo::new(move |_| query.with(|query| query.only == filter));
     // A second press on a filter takes it away again.
     let href = Signal::derive(move || {
         let next = if current.get() {
@@ -84,7 +83,7 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
         filter,
         Only::Flag(Flag::Endless | Flag::RestartHazard | Flag::Fragment)
     );
-    let is_there = memo(move |_| !is_rare || current.get() || *count.read() != "0");
+    let is_there = Memo::new(move |_| !is_rare || current.get() || *count.read() != "0");
     // Colour is spent on what needs a person: a count of nothing has none.
     let colour = move || {
         if matches!(count.read().as_str(), "0" | "–") || matches!(tone, Tone::Good | Tone::Plain)
@@ -106,7 +105,6 @@ fn Tile(query: Memo<Query>, filter: Only, tone: Tone, count: Signal<String>) -> 
                 <span class="text-xs text-muted">{words::only(filter)}</span>
             </Link>
         }
-        .into_any()
     };
     move || is_there.get().then(tile)
 }

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use crate::domain::{Checkup, Finding, Severity, Unchecked};
 use crate::ui::format;
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, CopyButton, Tone};
-use crate::ui::reactive::memo;
 use crate::ui::words::{findings as words, punctuation};
 
 /// What the doctor says of one group, kept up to date; grouped by how much it matters.
@@ -22,22 +22,22 @@ pub fn Findings(
         let worst = checkup.findings.first();
         let tone = worst.map_or(Tone::Good, |finding| severity_tone(finding.severity));
         let words = words::summary(checkup);
-        Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> }.into_any())
+        Some(view! { <span class=format!("font-medium {}", tone.text())>{words}</span> })
     };
-    let unchecked = memo(move |_| checkup.get().map(|checkup| checkup.unchecked));
+    let unchecked = Memo::new(move |_| checkup.get().map(|checkup| checkup.unchecked));
     let not_checked = move || {
         let unchecked = unchecked.get().filter(|unchecked| !unchecked.is_empty());
-        unchecked.map(|unchecked| view! { <NotChecked unchecked /> }.into_any())
+        unchecked.map(|unchecked| view! { <NotChecked unchecked /> })
     };
     // What is only good to know is folded away on a phone, all of it at once.
-    let noted = memo(move |_| {
+    let noted = Memo::new(move |_| {
         checkup.with(|checkup| {
             checkup
                 .as_ref()
                 .map_or(0, |checkup| checkup.count(Severity::Note))
         })
     });
-    let has_notes = memo(move |_| noted.get() > 0);
+    let has_notes = Memo::new(move |_| noted.get() > 0);
     let notes = move || {
         has_notes.get().then(|| {
             view! {
@@ -46,7 +46,6 @@ pub fn Findings(
                     <Kind severity=Severity::Note checkup />
                 </details>
             }
-            .into_any()
         })
     };
     view! {
@@ -87,15 +86,15 @@ fn One(finding: Finding) -> impl IntoView {
     let is_open = severity == Severity::Error;
     let commands = (!finding.commands.is_empty()).then(|| {
         let commands = finding.commands.join("\n");
-        view! { <Commands commands /> }.into_any()
+        view! { <Commands commands /> }
     });
     let evidence = finding
         .evidence
         .iter()
-        .map(|one| view! { <li>{format::visible(one)}</li> }.into_any())
+        .map(|one| view! { <li>{format::visible(one)}</li> })
         .collect_view();
     view! {
-        <details class="rounded-xl border border-line bg-surface shadow-lift" open=is_open>
+        <details class=CARD open=is_open>
             <summary class="px-4 py-2.5">
                 <Badge tone=severity_tone(severity)>{words::severity(severity)}</Badge>
                 " "
@@ -132,10 +131,10 @@ fn NotChecked(unchecked: Vec<Unchecked>) -> impl IntoView {
     let line = |one: Unchecked| {
         let what = one.what + punctuation::full_stop() + &one.why;
         let told = punctuation::sentence(&punctuation::told(&one.node, &what));
-        view! { <li>{format::visible(&told)}</li> }.into_any()
+        view! { <li>{format::visible(&told)}</li> }
     };
     view! {
-        <details class="rounded-xl border border-line bg-surface shadow-lift">
+        <details class=CARD>
             <summary class="px-4 py-2.5">
                 <Badge tone=Tone::Unsure>{words::not_checked()}</Badge>
                 " "

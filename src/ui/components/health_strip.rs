@@ -43,7 +43,7 @@ pub fn HealthStrip(
                     <thead>
                         <tr>
                             {[words::hour_from(), words::hour_minutes(), words::hour_state(), words::hour_slowest()]
-                                .map(|word| view! { <th scope="col" class="pe-3 text-start font-medium text-muted">{word}</th> }.into_any())
+                                .map(|word| view! { <th scope="col" class="pe-3 text-start font-medium text-muted">{word}</th> })
                                 .into_iter()
                                 .collect_view()}
                         </tr>

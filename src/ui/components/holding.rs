@@ -5,7 +5,6 @@ use leptos::prelude::*;
 
 use crate::domain::Timestamp;
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 
 /// The order holds this long after the pointer last moved over the rows.
 const HOLD_MS: u64 = 8_000;
@@ -27,7 +26,7 @@ impl Holding {
     /// Nobody looks yet.
     pub fn of(live: Live) -> Self {
         let touched = RwSignal::new(None::<Timestamp>);
-        let is_pointed_at = memo(move |_| {
+        let is_pointed_at = Memo::new(move |_| {
             let since = |at| live.now.get().since(at).as_millis();
             touched
                 .get()

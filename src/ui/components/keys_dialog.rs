@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::ui::kit::{Button, Dialog, DialogHandle};
-use crate::ui::later::{later, part};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::shortcuts::{Shortcuts, listed};
 use crate::ui::words::palette;
 
@@ -11,11 +11,12 @@ use crate::ui::words::palette;
 #[component]
 pub fn KeysDialog() -> impl IntoView {
     let open = Shortcuts::expect().keys;
-    let children = Callback::new(|dialog: DialogHandle| later(move || Box::pin(inside(dialog))));
+    let children =
+        Callback::new(|dialog: DialogHandle| lazy_view(move || inside(dialog)).into_any());
     view! { <Dialog open labelled_by="keys-title" children /> }
 }
 
-part! { dialogs: fn inside(dialog: DialogHandle) -> view! { <Inside dialog /> } }
+lazy! { dialogs: fn inside(dialog: DialogHandle) -> view! { <Inside dialog /> } }
 
 #[component]
 fn Inside(dialog: DialogHandle) -> impl IntoView {
@@ -41,7 +42,7 @@ pub fn KeysTable() -> impl IntoView {
     let row = |(keys, does): (Vec<&'static str>, String)| {
         let keys = keys
             .into_iter()
-            .map(|key| view! { <kbd class="key">{key}</kbd> }.into_any());
+            .map(|key| view! { <kbd class="key">{key}</kbd> });
         view! {
             <tr>
                 <th scope="row" class="whitespace-nowrap py-1 pe-4 text-start font-normal">
@@ -50,7 +51,6 @@ pub fn KeysTable() -> impl IntoView {
                 <td class="py-1">{does}</td>
             </tr>
         }
-        .into_any()
     };
     view! {
         <table>

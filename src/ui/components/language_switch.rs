@@ -25,7 +25,6 @@ pub fn LanguageSwitch() -> impl IntoView {
                 {other.name()}
             </button>
         }
-        .into_any()
     };
     view! {
         <form method="post" action=paths::LANGUAGE class="flex flex-col gap-1" aria-label=frame::speak()>

@@ -13,9 +13,8 @@ use super::live_indicator::LiveIndicator;
 use super::palette::Palette;
 use super::settings::Settings;
 use crate::ui::kit::{Icon, Sign};
-use crate::ui::later::FetchingPage;
+use crate::ui::lazy::SlowPageNote;
 use crate::ui::paths;
-use crate::ui::reactive::memo;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::{frame, palette};
 
@@ -26,7 +25,7 @@ pub fn Layout(
     children: Children,
 ) -> impl IntoView {
     let location = use_location();
-    let is_sign_in = memo(move |_| location.pathname.with(|path| path == paths::SIGN_IN));
+    let is_sign_in = Memo::new(move |_| location.pathname.with(|path| path == paths::SIGN_IN));
     Shortcuts::expect().listen();
     view! {
         <Attention />
@@ -46,7 +45,7 @@ pub fn Layout(
                 </a>
                 <Navigation is_sign_in />
                 <div class="ms-auto flex items-center gap-1.5 sm:gap-3">
-                    {move || (!is_sign_in.get()).then(|| view! { <LiveIndicator /> }.into_any())}
+                    {move || (!is_sign_in.get()).then(|| view! { <LiveIndicator /> })}
                     <PaletteButton is_sign_in />
                     <Settings />
                     <Account />
@@ -60,7 +59,7 @@ pub fn Layout(
                 <Openness />
                 <ConfigTrouble />
                 <Banners />
-                <FetchingPage />
+                <SlowPageNote />
                 {children()}
             </main>
             <footer class="flex flex-wrap gap-x-4 gap-y-1 border-t border-line px-4 py-4 text-xs text-muted md:px-6">
@@ -89,7 +88,6 @@ fn Navigation(is_sign_in: Memo<bool>) -> impl IntoView {
                 {words}
             </A>
         }
-        .into_any()
     };
     view! {
         <nav aria-label=frame::pages() class="page-nav" hidden=move || is_sign_in.get()>

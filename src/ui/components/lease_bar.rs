@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use crate::domain::{Flag, Lease, Lock, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
-use crate::ui::reactive::{effect, memo};
 use crate::ui::words::locks as words;
 
 /// So much of a lease, or less, is seen to run out: the bar glides. What is longer moves too slowly for that.
@@ -177,7 +176,7 @@ impl Calm {
     /// Provides it to the pages. Nothing moves before a page has woken up.
     pub fn provide() {
         let calm = RwSignal::new(true);
-        effect(move || calm.set(wants_calm()));
+        Effect::new(move || calm.set(wants_calm()));
         provide_context(Self(calm));
     }
 }
@@ -200,7 +199,7 @@ pub fn LeaseBar(
 ) -> impl IntoView {
     let live = Live::expect();
     let Calm(calm) = expect_context();
-    let bar = memo(move |before: Option<&Option<Bar>>| {
+    let bar = Memo::new(move |before: Option<&Option<Bar>>| {
         let (before, now) = (before.copied().flatten(), live.now.get());
         (!gone.get())
             .then(|| Bar::next(before, run.get(), now, !calm.get()))
@@ -222,14 +221,14 @@ pub fn LeaseBar(
             .into_any(),
         )
     };
-    let said = memo(move |_| Said::of(run.get(), gone.get(), live.now.get()));
+    let said = Memo::new(move |_| Said::of(run.get(), gone.get(), live.now.get()));
     let said = move || {
         let Said {
             text,
             colour,
             title,
         } = said.get();
-        view! { <span class=format!("truncate {colour}") title=title>{text}</span> }.into_any()
+        view! { <span class=format!("truncate {colour}") title=title>{text}</span> }
     };
     view! { <span class="flex w-full items-center gap-2">{bar} {said}</span> }
 }

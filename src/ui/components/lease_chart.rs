@@ -10,7 +10,6 @@ use crate::ui::format;
 use crate::ui::kit::Tone;
 use crate::ui::kit::chart::{Level, LineChart, Reach, Stroke};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 
 /// No more of the past is drawn.
@@ -34,7 +33,7 @@ pub fn LeaseChart(
     // Nobody loses a quorum that nobody has.
     let is_quorum = {
         let id = id.clone();
-        memo(move |_| {
+        Memo::new(move |_| {
             several
                 && live
                     .lock(&id)
@@ -42,7 +41,7 @@ pub fn LeaseChart(
         })
     };
     // What is on the board goes on where the answer ends.
-    let beats = memo(move |before: Option<&Vec<Beat>>| {
+    let beats = Memo::new(move |before: Option<&Vec<Beat>>| {
         let known = before.unwrap_or(&first);
         let lock = live.lock(&id);
         let run = lock.as_ref().map(Run::of);
@@ -54,9 +53,9 @@ pub fn LeaseChart(
         beats.drain(..beats.len().saturating_sub(MOST));
         beats
     });
-    let is_there = memo(move |_| beats.with(|beats| !beats.is_empty()));
-    let stretches = memo(move |_| beats.with(|beats| saw_tooth(beats, &ends, live.now.get())));
-    let reach = memo(move |_| {
+    let is_there = Memo::new(move |_| beats.with(|beats| !beats.is_empty()));
+    let stretches = Memo::new(move |_| beats.with(|beats| saw_tooth(beats, &ends, live.now.get())));
+    let reach = Memo::new(move |_| {
         let now = live.now.get().millis();
         stretches.with(|stretches| {
             let first = stretches.first().map_or(now, |one| one.from.millis());
@@ -140,7 +139,6 @@ pub fn LeaseChart(
                     />
                 </div>
             }
-            .into_any()
         })
     };
     view! { {shown} }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::Format;
 use crate::ui::format;
+use crate::ui::kit::Card;
 use crate::ui::words::{libraries, lock as words, punctuation};
 
 /// What is known of a format.
@@ -32,7 +33,7 @@ pub fn LibraryBox(
             .then(|| words::outlives().to_owned());
         let harm = libraries::harm(format).map(punctuation::sentence);
         let lines = [Some(renews), Some(after), back, outlives, harm];
-        let line = |text| view! { <li>{text}</li> }.into_any();
+        let line = |text| view! { <li>{text}</li> };
         view! {
             <p class="mb-1">
                 <span class="font-medium">{library.name}</span>
@@ -41,14 +42,10 @@ pub fn LibraryBox(
             </p>
             <ul class="flex list-disc flex-col gap-1 ps-4">{lines.into_iter().flatten().map(line).collect_view()}</ul>
         }
-        .into_any()
     };
     view! {
-        <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-labelledby="library">
-            <h2 id="library" class="mb-2 text-base font-semibold">
-                {words::library()}
-            </h2>
+        <Card id="library" title=words::library()>
             {said}
-        </section>
+        </Card>
     }
 }

@@ -4,14 +4,13 @@ use leptos::prelude::*;
 
 use crate::ui::format;
 use crate::ui::live::{Freshness, Live};
-use crate::ui::reactive::memo;
 use crate::ui::words::frame;
 
 /// Whether what is on screen is now.
 #[component]
 pub fn LiveIndicator() -> impl IntoView {
     let live = Live::expect();
-    let freshness = memo(move |_| live.freshness());
+    let freshness = Memo::new(move |_| live.freshness());
     let words = move || match freshness.get() {
         Freshness::Starting => frame::connecting().to_owned(),
         Freshness::Live => match live.looked_at() {

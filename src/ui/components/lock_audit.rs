@@ -5,11 +5,12 @@ use leptos::prelude::*;
 use super::audit_filter::words as act_words;
 use super::audit_table::{HowItEnded, moment};
 use super::fault_notice::FaultNotice;
-use super::loaded::{Answered, Loading};
+use super::loaded::Answered;
 use super::lock_history;
 use crate::domain::{AuditPage, Audited, Fault, LockId};
 use crate::ui::audit_query::AuditQuery;
-use crate::ui::kit::Link;
+use crate::ui::kit::{Card, Link};
+use crate::ui::live::Loading;
 use crate::ui::words::lock as words;
 use crate::ui::words::told;
 use crate::ui::{calls, format};
@@ -36,12 +37,9 @@ pub fn LockAudit(
     let all = AuditQuery::of_lock(&id).path();
     let show = Callback::new(move |answer| view! { <Shown answer all=all.clone() /> }.into_any());
     view! {
-        <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-labelledby="lock-audit">
-            <h2 id="lock-audit" class="mb-2 text-base font-semibold">
-                {words::done_here()}
-            </h2>
+        <Card id="lock-audit" title=words::done_here()>
             <Answered loading=asked show />
-        </section>
+        </Card>
     }
 }
 
@@ -60,7 +58,7 @@ fn Shown(answer: Result<AuditPage, Fault>, all: String) -> impl IntoView {
         return view! { <p class="text-muted">{words::nothing_done()}</p> }.into_any();
     }
     let acts = page.acts.into_iter().take(SHOWN);
-    let lines = acts.map(|act| view! { <Line act /> }.into_any());
+    let lines = acts.map(|act| view! { <Line act /> });
     view! {
         <ul class="flex flex-col gap-2" aria-label=words::acts()>
             {lines.collect_view()}
@@ -87,7 +85,7 @@ fn Line(act: Audited) -> impl IntoView {
                 <bdi>{who}</bdi>
                 <span class="text-muted tabular-nums">" · "{time}" UTC"</span>
             </p>
-            {reason.map(|reason| view! { <p class="wrap-anywhere text-muted"><bdi>{reason}</bdi></p> }.into_any())}
+            {reason.map(|reason| view! { <p class="wrap-anywhere text-muted"><bdi>{reason}</bdi></p> })}
             <HowItEnded act />
         </li>
     }

@@ -33,13 +33,13 @@ pub fn LockFacts(
     let owners = move || {
         let owners = lock.read().owners.clone().into_iter();
         owners
-            .map(|owner| view! { <OwnerFact owner /> }.into_any())
+            .map(|owner| view! { <OwnerFact owner /> })
             .collect_view()
     };
     let signs = move || {
         let lock = lock.read();
         let said = contention(&lock, live.group(&lock.id.group).as_ref()).into_iter();
-        said.map(|one| view! { <span class="block wrap-anywhere">{one}</span> }.into_any())
+        said.map(|one| view! { <span class="block wrap-anywhere">{one}</span> })
             .collect_view()
     };
     let format = move || {
@@ -55,12 +55,11 @@ pub fn LockFacts(
         let flags = telling_flags(&lock.read());
         (!flags.is_empty()).then(|| {
             let told = flags.into_iter().map(words::flag);
-            let told = told.map(|one| view! { <span class="mb-1 block">{one}</span> }.into_any());
+            let told = told.map(|one| view! { <span class="mb-1 block">{one}</span> });
             view! {
                 <dt>{words::flags()}</dt>
                 <dd>{told.collect_view()}</dd>
             }
-            .into_any()
         })
     };
     view! {
@@ -109,14 +108,14 @@ fn OwnerFact(owner: Owner) -> impl IntoView {
     let same = paths::owned_by(&owner.fingerprint.as_str()[..12]);
     let of_host = owner.label.as_deref().map(host).map(|host| {
         let words = words::same_host(&format::shorten(&format::visible(host), 48));
-        view! { <Related href=paths::owned_by(host) words /> }.into_any()
+        view! { <Related href=paths::owned_by(host) words /> }
     });
     view! {
         <span class="block wrap-anywhere not-first:mt-2">
             <bdi>{label}</bdi>
         </span>
         <Note>{words::fingerprint()} " " <span class="font-mono select-all text-ink">{grouped(&owner.fingerprint)}</span></Note>
-        {holds.map(|holds| view! { <Note>{holds}</Note> }.into_any())}
+        {holds.map(|holds| view! { <Note>{holds}</Note> })}
         <Related href=same words=words::same_owner().to_owned() />
         {of_host}
     }

@@ -1,17 +1,18 @@
 //! Who held a lock, from when to when, how each hold ended, and how long it is usually held.
 
 use leptos::prelude::*;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::lease_chart::LeaseChart;
-use super::loaded::{Loaded, Loading};
+use super::loaded::Loaded;
 use super::owners_chart::OwnersChart;
 use crate::domain::{
     Fingerprint, History, Hold, HowEnded, LockId, Start, Timestamp, Usual, UsualOf,
 };
-use crate::ui::kit::{Badge, Tone};
+use crate::ui::kit::{Badge, Card, Tone};
 use crate::ui::live::Live;
-use crate::ui::reactive::{effect_since, memo};
+use crate::ui::live::Loading;
 use crate::ui::words::lock::{self as words, renewed};
 use crate::ui::words::punctuation;
 use crate::ui::{calls, format};
@@ -25,7 +26,7 @@ const SHOWN: usize = 8;
 /// look for the answer to another question. Such a part may also come just after the change that it should hear of.
 pub fn ask(id: &LockId) -> Loading<History> {
     let named = id.clone();
-    let asked = Loading::new(move || calls::history(named.group.clone(), named.key.encoded()));
+    let asked = Loading::new(move || calls::history(named.clone()));
     again_when_the_owner_changes(id, asked);
     again_when_renewals_were_missed(id, asked);
     asked
@@ -34,8 +35,8 @@ pub fn ask(id: &LockId) -> Loading<History> {
 /// Asks again when the page has not seen each renewal: while it woke up or was out of sight the picture would have a hole.
 fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
     let (live, id) = (Live::expect(), id.clone());
-    let count = memo(move |_| live.lock(&id).map(|lock| lock.renewals.count));
-    effect_since(move |before: Option<Option<u32>>| {
+    let count = Memo::new(move |_| live.lock(&id).map(|lock| lock.renewals.count));
+    Effect::new(move |before: Option<Option<u32>>| {
         let now = count.get();
         if let (Some(Some(before)), Some(now)) = (before, now)
             && now > before.saturating_add(1)
@@ -47,16 +48,19 @@ fn again_when_renewals_were_missed(id: &LockId, asked: Loading<History>) {
 }
 
 /// Asks again whenever the lock gets another owner or is gone.
-pub fn again_when_the_owner_changes<T: DeserializeOwned + 'static>(id: &LockId, asked: Loading<T>) {
+pub fn again_when_the_owner_changes<T>(id: &LockId, asked: Loading<T>)
+where
+    T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+{
     let (live, id) = (Live::expect(), id.clone());
-    let owners = memo(move |_| {
+    let owners = Memo::new(move |_| {
         let owners = live.lock(&id).map(|lock| lock.owners);
         (
             owners.map(|owners| owners.into_iter().map(|owner| owner.fingerprint).collect()),
             live.ending(&id).map(|gone| gone.at),
         )
     });
-    effect_since(
+    Effect::new(
         move |before: Option<(Option<Vec<Fingerprint>>, Option<Timestamp>)>| {
             let now = owners.get();
             if before.is_some_and(|before| before != now) {
@@ -78,12 +82,9 @@ pub fn LockHistory(
     let show =
         Callback::new(move |history: History| view! { <Shown history id=id.clone() /> }.into_any());
     view! {
-        <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-labelledby="history">
-            <h2 id="history" class="mb-2 text-base font-semibold">
-                {words::history()}
-            </h2>
+        <Card id="history" title=words::history()>
             <Loaded loading=asked show />
-        </section>
+        </Card>
     }
 }
 
@@ -112,8 +113,8 @@ fn Shown(history: History, id: LockId) -> impl IntoView {
     let (holds, beats) = (history.holds.clone(), history.beats);
     let owners = view! { <OwnersChart holds beats /> }.into_any();
     let lines = history.holds.into_iter().zip(gaps);
-    let mut lines: Vec<AnyView> = lines
-        .map(|(hold, gap)| view! { <Line hold gap id=id.clone() /> }.into_any())
+    let mut lines: Vec<_> = lines
+        .map(|(hold, gap)| view! { <Line hold gap id=id.clone() /> })
         .collect();
     let earlier = lines.split_off(SHOWN.min(lines.len()));
     let earlier = (!earlier.is_empty()).then(|| {
@@ -124,7 +125,6 @@ fn Shown(history: History, id: LockId) -> impl IntoView {
                 <ol class="mt-2 flex flex-col gap-2">{earlier}</ol>
             </details>
         }
-        .into_any()
     });
     view! {
         {lease}
@@ -169,11 +169,10 @@ fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
         {gap
             .map(|ms| {
                 view! { <li class="ps-3 text-xs text-muted">{words::without_owner(&format::span(ms))}</li> }
-                    .into_any()
             })}
         <li class="flex flex-wrap items-baseline gap-x-2 border-s-2 border-line ps-3">
             <span title=title>
-                {label.map(|label| view! { <bdi class="font-medium wrap-anywhere">{label}</bdi> " " }.into_any())}
+                {label.map(|label| view! { <bdi class="font-medium wrap-anywhere">{label}</bdi> " " })}
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
             {ending}

@@ -33,15 +33,15 @@ pub fn LockName(
         let at = if whole { shared.get() } else { 0 };
         let (dim, bright) = shown.split_at_checked(at).unwrap_or(("", &shown));
         // An empty text would come from the server as a space.
-        let dim = (!dim.is_empty())
-            .then(|| view! { <span class="text-faint">{dim.to_owned()}</span> }.into_any());
-        view! { {dim} {bright.to_owned()} }.into_any()
+        let dim =
+            (!dim.is_empty()).then(|| view! { <span class="text-faint">{dim.to_owned()}</span> });
+        view! { {dim} {bright.to_owned()} }
     };
     view! {
         <bdi class="font-mono wrap-anywhere" title=title>
             {parts}
         </bdi>
-        {binary.then(|| view! { " " <span class="text-xs text-muted">{words::bytes()}</span> }.into_any())}
+        {binary.then(|| view! { " " <span class="text-xs text-muted">{words::bytes()}</span> })}
     }
     .into_any()
 }

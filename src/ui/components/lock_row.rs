@@ -18,7 +18,6 @@ use crate::domain::{Lock, LockKey};
 use crate::ui::kit::copy::to_clipboard;
 use crate::ui::kit::{Badge, Icon, Sign};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 use crate::ui::{format, paths};
 
@@ -102,7 +101,7 @@ pub fn LockRow(
         owners.map(|owner| name(owner).into_any()).collect_view()
     };
     let times = Times::expect();
-    let held = memo(move |_| {
+    let held = Memo::new(move |_| {
         let acquired_at = seen.read().lock.acquired_at;
         if times.0.get() {
             return format::time_of_day(acquired_at);
@@ -120,7 +119,6 @@ pub fn LockRow(
                 <NodeDots marks=marks(&lock) />
             </td>
         }
-        .into_any()
     };
     let shared = {
         let key = id.key.clone();
@@ -161,7 +159,7 @@ pub fn LockRow(
             </td>
             <td role="cell" class="cell-lock">
                 <span class="flex items-center gap-1.5">
-                    {on_phone.map(|group| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> }.into_any())}
+                    {on_phone.map(|group| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> })}
                     <a href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
                         <LockName key shared />
                     </a>
@@ -172,7 +170,7 @@ pub fn LockRow(
                     <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || seen.read().lock.format.slug()}</span>
                 </span>
             </td>
-            {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> }.into_any())}
+            {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> })}
             <td role="cell" class="cell-owner truncate">
                 {move || owners()}
             </td>

@@ -27,9 +27,9 @@ use super::table_bar::TableBar;
 use super::times::Times;
 use crate::domain::LockId;
 use crate::domain::listing::Sort;
+use crate::ui::kit::card::CARD;
 use crate::ui::live::{Freshness, Live};
 use crate::ui::query::Query;
-use crate::ui::reactive::{effect, effect_since, memo};
 use crate::ui::words::locks as words;
 
 /// What is drawn in one row: a lock, or the place of one that is on its way.
@@ -62,56 +62,17 @@ pub fn LockTable(
     let live = Live::expect();
     let viewport = Viewport::at(live.from_untracked());
     let holding = Holding::of(live);
-    let rows = memo(move |before: Option<&Rows>| {
-        let origin = before.map_or(0, |before| before.origin);
-        let seen = viewport.seen_untracked(origin);
-        let query = query.get();
-        let (from, ids) = live.rows(&query);
-        // Somebody who has scrolled reads.
-        let holds = holding.holds() || seen.start > 0;
-        let sent = Sent {
-            query,
-            from,
-            ids,
-            total: live.total(),
-        };
-        let looking = Looking {
-            seen,
-            holds,
-            let_in: holding.times_let_in(),
-        };
-        Rows::next(before, sent, looking)
-    });
+    let rows = rows(live, query, viewport, holding);
     let cursor = Cursor::new(rows, viewport);
     viewport.follow();
     cursor.follow();
-    // The page scrolls with the list, and asks for the rows that come into sight.
-    effect(move || {
-        let origin = rows.with(|rows| rows.origin);
-        viewport.moved_to(origin);
-        viewport.at_next_frame();
-    });
-    effect(move || {
-        let stand = rows.with(|rows| {
-            let (from, sent) = live.rows(&rows.query);
-            rows.stand((from, &sent), &viewport.seen(rows.origin))
-        });
-        live.look_at_rows(&stand);
-    });
-    effect_since(move |before: Option<Query>| {
-        let query = query.get();
-        if before.is_some_and(|before| before != query) {
-            viewport.to_top();
-        }
-        query
-    });
-
-    let drawn = memo(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
+    scroll_with(live, query, viewport, rows);
+    let drawn = Memo::new(move |_| rows.with(|rows| draw(rows, &viewport.drawn(rows.origin))));
     let beginnings =
-        memo(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
-    let several_groups = memo(move |_| live.with_groups(|groups| groups.len() > 1));
-    let is_empty = memo(move |_| rows.with(|rows| rows.total == 0));
-    let blind = memo(move |_| {
+        Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
+    let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
+    let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
+    let blind = Memo::new(move |_| {
         let none_up = live.with_groups(|groups| {
             !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
         });
@@ -123,14 +84,14 @@ pub fn LockTable(
             {move || {
                 height().map(|height| {
                     let room = html::td().attr("height", height);
-                    view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> }.into_any()
+                    view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> }
                 })
             }}
         }
     };
-    let waiting = memo(move |_| rows.with(|rows| rows.waiting));
+    let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
     let counted = Signal::derive(move || words::counted(rows.with(|rows| rows.total)));
-    let page = memo(move |_| {
+    let page = Memo::new(move |_| {
         rows.with(|rows| Page {
             from: rows.from,
             rows: rows.ids.len(),
@@ -144,8 +105,9 @@ pub fn LockTable(
         match line {
             Line::Lock(id) => {
                 let place = id.clone();
-                let index =
-                    memo(move |_| rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2));
+                let index = Memo::new(move |_| {
+                    rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2)
+                });
                 match untrack(|| live.shared(&id)) {
                     Some(lock) => {
                         view! { <LockRow lock beginnings groups index=index.into() cursor /> }
@@ -164,7 +126,7 @@ pub fn LockTable(
 
     view! {
         <TableBar query counted waiting holding />
-        <div class="rounded-xl border border-line bg-surface shadow-lift">
+        <div class=CARD>
             {move || {
                 if is_empty.get() {
                     return view! { <Nothing query on_acquire /> }.into_any();
@@ -195,23 +157,7 @@ pub fn LockTable(
                         }
                     }
                 >
-                    <thead role="rowgroup">
-                        <tr role="row" aria-rowindex="1">
-                            <th role="columnheader" scope="col" class="cell-select">
-                                <SelectAll ids=Signal::derive(move || rows.with(|rows| rows.ids.clone())) />
-                            </th>
-                            <Column query sort=Sort::Attention class="cell-verdict" />
-                            <Column query sort=Sort::Key class="cell-lock" />
-                            {several_groups.then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> }.into_any())}
-                            <Column query sort=Sort::Owner class="cell-owner" />
-                            <Column query sort=Sort::Lease class="cell-lease" />
-                            <Column query sort=Sort::Held class="cell-held" />
-                            <Column query sort=Sort::Renewals class="cell-renewals" />
-                            <th role="columnheader" scope="col" class="cell-nodes">
-                                {words::nodes()}
-                            </th>
-                        </tr>
-                    </thead>
+                    <Head query rows several_groups />
                     <tbody role="rowgroup" id="lock-rows">
                         {spacer(above)}
                         <For each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
@@ -225,6 +171,77 @@ pub fn LockTable(
         <div class="without-script">
             <Pager query page />
         </div>
+    }
+}
+
+/// The rows of the list, as far as they are known.
+fn rows(live: Live, query: Memo<Query>, viewport: Viewport, holding: Holding) -> Memo<Rows> {
+    Memo::new(move |before: Option<&Rows>| {
+        let origin = before.map_or(0, |before| before.origin);
+        let seen = viewport.seen_untracked(origin);
+        let query = query.get();
+        let (from, ids) = live.rows(&query);
+        // Somebody who has scrolled reads.
+        let holds = holding.holds() || seen.start > 0;
+        let sent = Sent {
+            query,
+            from,
+            ids,
+            total: live.total(),
+        };
+        let looking = Looking {
+            seen,
+            holds,
+            let_in: holding.times_let_in(),
+        };
+        Rows::next(before, sent, looking)
+    })
+}
+
+/// Keeps the page at the rows that somebody reads, and has those sent that come into sight.
+fn scroll_with(live: Live, query: Memo<Query>, viewport: Viewport, rows: Memo<Rows>) {
+    Effect::new(move || {
+        let origin = rows.with(|rows| rows.origin);
+        viewport.moved_to(origin);
+        viewport.at_next_frame();
+    });
+    Effect::new(move || {
+        let stand = rows.with(|rows| {
+            let (from, sent) = live.rows(&rows.query);
+            rows.stand((from, &sent), &viewport.seen(rows.origin))
+        });
+        live.look_at_rows(&stand);
+    });
+    Effect::new(move |before: Option<Query>| {
+        let query = query.get();
+        if before.is_some_and(|before| before != query) {
+            viewport.to_top();
+        }
+        query
+    });
+}
+
+/// The names of the columns, most of which sort by what they name.
+#[component]
+fn Head(query: Memo<Query>, rows: Memo<Rows>, several_groups: bool) -> impl IntoView {
+    view! {
+        <thead role="rowgroup">
+            <tr role="row" aria-rowindex="1">
+                <th role="columnheader" scope="col" class="cell-select">
+                    <SelectAll ids=Signal::derive(move || rows.with(|rows| rows.ids.clone())) />
+                </th>
+                <Column query sort=Sort::Attention class="cell-verdict" />
+                <Column query sort=Sort::Key class="cell-lock" />
+                {several_groups.then(|| view! { <th role="columnheader" scope="col" class="cell-group">{words::group()}</th> })}
+                <Column query sort=Sort::Owner class="cell-owner" />
+                <Column query sort=Sort::Lease class="cell-lease" />
+                <Column query sort=Sort::Held class="cell-held" />
+                <Column query sort=Sort::Renewals class="cell-renewals" />
+                <th role="columnheader" scope="col" class="cell-nodes">
+                    {words::nodes()}
+                </th>
+            </tr>
+        </thead>
     }
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::loaded::{Loaded, Loading};
+use super::loaded::Loaded;
 use crate::domain::{LockId, Waiter, Waits, WaitsIn};
-use crate::ui::kit::{Badge, Link, Tone};
+use crate::ui::kit::{Badge, Card, Link, Tone};
+use crate::ui::live::Loading;
 use crate::ui::live::{Live, again};
-use crate::ui::reactive::memo;
 use crate::ui::words::lock::{self as words, waiting};
 use crate::ui::{calls, format, paths};
 
@@ -25,25 +25,22 @@ pub fn LockWaiters(
 ) -> impl IntoView {
     let told = RwSignal::new(None::<Waits>);
     // What is asked does not depend on anything.
-    again(EVERY, memo(|_| ()), |()| calls::waits(), told);
+    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
         view! { <Shown told id=id.clone() /> }.into_any()
     });
     view! {
-        <section class="rounded-xl border border-line bg-surface p-4 shadow-lift" aria-labelledby="waiters">
-            <h2 id="waiters" class="mb-2 text-base font-semibold">
-                {words::waits()}
-            </h2>
+        <Card id="waiters" title=words::waits()>
             <Loaded loading=asked show />
-        </section>
+        </Card>
     }
 }
 
 #[component]
 fn Shown(told: RwSignal<Option<Waits>>, id: LockId) -> impl IntoView {
     // The moment it was read changes every time; the lines are drawn again only when something else did.
-    let here = memo(move |_| {
+    let here = Memo::new(move |_| {
         told.with(|told| {
             let waits = told.as_ref()?;
             waits
@@ -57,11 +54,9 @@ fn Shown(told: RwSignal<Option<Waits>>, id: LockId) -> impl IntoView {
             let beyond = (all as usize).saturating_sub(waiters.len());
             let beyond = (beyond > 0).then(|| {
                 let words = waiting::more(beyond);
-                view! { <p class="mt-1 text-xs text-muted">{words}</p> }.into_any()
+                view! { <p class="mt-1 text-xs text-muted">{words}</p> }
             });
-            let lines = waiters
-                .into_iter()
-                .map(|waiter| view! { <Line waiter /> }.into_any());
+            let lines = waiters.into_iter().map(|waiter| view! { <Line waiter /> });
             view! {
                 <ol class="flex list-decimal flex-col gap-1.5 ps-5">{lines.collect_view()}</ol>
                 {beyond}
@@ -94,7 +89,7 @@ fn Line(waiter: Waiter) -> impl IntoView {
     let since = move || since.map(|since| waiting::since(&format::ago(since, live.now.get())));
     let deadlock = waiter
         .deadlock
-        .then(|| view! { <Badge tone=Tone::Alarm>{waiting::deadlock()}</Badge> }.into_any());
+        .then(|| view! { <Badge tone=Tone::Alarm>{waiting::deadlock()}</Badge> });
     view! {
         <li>
             <bdi class="font-medium wrap-anywhere">{name}</bdi>

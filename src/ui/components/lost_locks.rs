@@ -16,7 +16,7 @@ pub fn LostLocks() -> impl IntoView {
     let shown = move || {
         live.lost.with(|lost| {
             let latest = lost.last().cloned()?;
-            Some(view! { <LatestLost latest before=lost.len() - 1 /> }.into_any())
+            Some(view! { <LatestLost latest before=lost.len() - 1 /> })
         })
     };
     view! { {move || shown()} }

@@ -1,7 +1,6 @@
 //! One lock acquired from here: how long it may be relied on, and what can be done with it.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use super::copy_token::CopyToken;
 use super::fault_notice::FaultNotice;
@@ -9,10 +8,9 @@ use super::lease_bar::{LeaseBar, Run};
 use super::lock_name::LockName;
 use super::node_acts::NodeActs;
 use super::owner_name::grouped;
-use crate::domain::{Fault, Format, Lease, LockId, Mine, Released};
+use crate::domain::{Fault, Lease, LockId, Mine, Released};
 use crate::ui::kit::{Banner, Button, Link, Tone};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::act::{self, mine as words};
 use crate::ui::words::lock::name as owner_name;
 use crate::ui::words::{punctuation, told};
@@ -36,8 +34,11 @@ pub fn MineCard(
     live.follow(&id);
     let (token_available, fencing) =
         held.with_untracked(|mine| (mine.token_available, mine.fencing_token));
-    let busy = RwSignal::new(false);
-    let fault = RwSignal::new(None::<Fault>);
+    let extend = ServerAction::<calls::ExtendMine>::new();
+    let release = ServerAction::<calls::ReleaseMine>::new();
+    let (extending, releasing) = (extend.pending(), release.pending());
+    let (extended, released) = (extend.value(), release.value());
+    let is_busy = move || extending.get() || releasing.get();
 
     let run = Signal::derive(move || {
         let mine = held.read();
@@ -53,8 +54,8 @@ pub fn MineCard(
             at_risk: false,
         }
     });
-    let is_lost = memo(move |_| held.read().lost.is_some());
-    let is_over = memo(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
+    let is_lost = Memo::new(move |_| held.read().lost.is_some());
+    let is_over = Memo::new(move |_| held.read().expires_at <= live.now.get() && !is_lost.get());
     let seen = {
         let id = id.clone();
         move || {
@@ -62,13 +63,7 @@ pub fn MineCard(
                 return (words::not_on_board().to_owned(), Tone::Warn);
             };
             let mine = held.read();
-            // A value that tells the time is another one after each renewal, which is not heard of everywhere at once.
-            let changes = lock.format == Format::LegacyTimestamp && mine.auto_renew;
-            let owners = lock.nodes.iter().filter_map(|node| node.answer.owner());
-            match owners
-                .filter(|owner| changes || owner.fingerprint == mine.fingerprint)
-                .count()
-            {
+            match mine.nodes_that_show_it(&lock) {
                 0 => {
                     let owner = lock.owners.first().map(owner_name).unwrap_or_default();
                     (words::somebody_else(&owner), Tone::Alarm)
@@ -81,46 +76,45 @@ pub fn MineCard(
         }
     };
     let shown = seen.clone();
-    let why_not = Signal::derive(move || busy.get().then(|| act::asking().to_owned()));
+    let why_not = Signal::derive(move || is_busy().then(|| act::asking().to_owned()));
     let why_not_extend = Signal::derive(move || {
         let lost = || is_lost.get().then(|| words::is_lost().to_owned());
         why_not.get().or_else(lost)
     });
-    let extend = {
+    Effect::new(move || {
+        if let Some(Ok(mine)) = extended.get() {
+            held.set(mine);
+        }
+    });
+    let ended = id.clone();
+    Effect::new(move || {
+        if let Some(end) = released.get().filter(is_an_end) {
+            on_ended.run((ended.clone(), end));
+        }
+    });
+    let fault = move || {
+        let not_extended = extended.get().and_then(Result::err);
+        let not_released = released.get().filter(|end| !is_an_end(end));
+        let fault = not_released.and_then(Result::err).or(not_extended);
+        fault
+            .filter(|_| !is_busy())
+            .map(|fault| view! { <FaultNotice fault /> })
+    };
+    let press_extend = {
         let id = id.clone();
         move || {
-            let id = id.clone();
-            let ttl_ms = held.with_untracked(|mine| mine.ttl_ms);
-            busy.set(true);
-            fault.set(None);
-            spawn_local(async move {
-                match calls::extend_mine(id, ttl_ms).await {
-                    Ok(mine) => held.set(mine),
-                    Err(refused) => fault.set(Some(refused)),
-                }
-                busy.set(false);
+            release.clear();
+            extend.dispatch(calls::ExtendMine {
+                id: id.clone(),
+                ttl_ms: held.with_untracked(|mine| mine.ttl_ms),
             });
         }
     };
-    let release = {
+    let press_release = {
         let id = id.clone();
         move || {
-            let id = id.clone();
-            busy.set(true);
-            fault.set(None);
-            spawn_local(async move {
-                let end = calls::release_mine(id.clone()).await;
-                busy.set(false);
-                match end {
-                    Err(
-                        refused @ (Fault::Unanswered { .. }
-                        | Fault::Internal { .. }
-                        | Fault::PartlyReleased { .. }
-                        | Fault::NoQuorum { .. }),
-                    ) => fault.set(Some(refused)),
-                    ended => on_ended.run((id, ended)),
-                }
-            });
+            extend.clear();
+            release.dispatch(calls::ReleaseMine { id: id.clone() });
         }
     };
     let (path, key, group) = (paths::lock(&id), id.key.clone(), id.group.clone());
@@ -139,7 +133,7 @@ pub fn MineCard(
                 <span class="whitespace-nowrap text-muted">{words::valid_for()}</span>
                 <LeaseBar run gone=is_lost />
             </div>
-            {move || held.read().lost.clone().map(|why| view! { <Lost why /> }.into_any())}
+            {move || held.read().lost.clone().map(|why| view! { <Lost why /> })}
             {move || {
                 is_over
                     .get()
@@ -148,7 +142,7 @@ pub fn MineCard(
                             <p class="text-alarm">
                                 {words::lease_over()}
                             </p>
-                        }.into_any()
+                        }
                     })
             }}
             <p class="text-muted">
@@ -158,21 +152,32 @@ pub fn MineCard(
                 {fencing.map(words::fence)}
             </p>
             <div class="flex flex-wrap items-center gap-2">
-                <Button why_not=why_not_extend on_press=move |()| extend()>
+                <Button why_not=why_not_extend on_press=move |()| press_extend()>
                     {move || words::extend_by(&every())}
                 </Button>
-                <Button why_not on_press=move |()| release()>
+                <Button why_not on_press=move |()| press_release()>
                     {move || if is_lost.get() { words::what_is_left() } else { act::release() }}
                 </Button>
                 <CopyToken id available=token_available />
             </div>
-            {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
+            {fault}
             <details>
                 <summary class="text-muted">{words::node_acts()}</summary>
-                <div class="mt-1.5">{move || view! { <NodeActs acts=held.read().nodes.clone() /> }.into_any()}</div>
+                <div class="mt-1.5">{move || view! { <NodeActs acts=held.read().nodes.clone() /> }}</div>
             </details>
         </article>
     }
+}
+
+/// Whether the lock is not this console's any more, or is so once less; after any other end another try makes sense.
+fn is_an_end(end: &Result<Released, Fault>) -> bool {
+    !matches!(
+        end,
+        Err(Fault::Unanswered { .. }
+            | Fault::Internal { .. }
+            | Fault::PartlyReleased { .. }
+            | Fault::NoQuorum { .. })
+    )
 }
 
 /// What has become of a lock that was kept, and what that means.

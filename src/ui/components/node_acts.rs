@@ -25,7 +25,7 @@ pub fn NodeActs(
                             <span class="min-w-8 font-medium">{act.node}</span>
                             <span class=tone(&act.outcome).text()>{words(&act.outcome)}</span>
                         </li>
-                    }.into_any()
+                    }
                 })
                 .collect_view()}
         </ul>

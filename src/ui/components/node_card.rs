@@ -14,7 +14,6 @@ use crate::domain::{
 use crate::ui::format;
 use crate::ui::kit::{Badge, Banner, CopyButton, Tone};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::{findings, nodes as words, punctuation, told, verdicts};
 
 /// One node.
@@ -42,8 +41,8 @@ pub fn NodeCard(
     let address = Signal::derive(move || node.read().address.clone());
     let wrong = move || words::trouble(&node.read());
     let replica = move || node.read().role == Some(Role::Replica);
-    let missing = memo(move |_| node.read().missing.clone());
-    let may_lack = memo(move |_| !node.read().votes);
+    let missing = Memo::new(move |_| node.read().missing.clone());
+    let may_lack = Memo::new(move |_| !node.read().votes);
     let first = move || first_facts(&node.read(), live.now.get());
     let facts = move || {
         let past = past.read();
@@ -54,16 +53,16 @@ pub fn NodeCard(
         }
         all
     };
-    let hour = memo(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
-    let scan = memo(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
-    let turns = memo(move |_| {
+    let hour = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.hour.clone())));
+    let scan = Memo::new(move |_| past.with(|past| past.as_ref().map(|past| past.scan.clone())));
+    let turns = Memo::new(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.turns.clone())
                 .unwrap_or_default()
         })
     });
-    let moves = memo(move |_| {
+    let moves = Memo::new(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.moves.clone())
@@ -89,28 +88,28 @@ pub fn NodeCard(
                     }.into_any()
                 }}
             </header>
-            {move || wrong().map(|why| view! { <Banner tone=state_tone(state()) announced=false>{why}</Banner> }.into_any())}
+            {move || wrong().map(|why| view! { <Banner tone=state_tone(state()) announced=false>{why}</Banner> })}
             {move || {
-                replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{words::replica_here()}</Banner> }.into_any())
+                replica().then(|| view! { <Banner tone=Tone::Warn announced=false>{words::replica_here()}</Banner> })
             }}
             {move || {
-                missing.get().into_iter().map(|missing| view! { <Missing missing /> }.into_any()).collect_view()
+                missing.get().into_iter().map(|missing| view! { <Missing missing /> }).collect_view()
             }}
-            {move || worst.get().map(|finding| view! { <Worst finding /> }.into_any())}
+            {move || worst.get().map(|finding| view! { <Worst finding /> })}
             <dl class=FACTS>{move || shown(first())}</dl>
-            {move || may_lack.get().then(|| view! { <VouchBox node group /> }.into_any())}
+            {move || may_lack.get().then(|| view! { <VouchBox node group /> })}
             <details class="fold gap-3">
                 <summary class="text-muted">{words::rest()}</summary>
-                {move || hour.get().map(|hour| view! { <HealthStrip hour /> }.into_any())}
-                {move || scan.get().map(|scan| view! { <ScanGauge scan /> }.into_any())}
+                {move || hour.get().map(|hour| view! { <HealthStrip hour /> })}
+                {move || scan.get().map(|scan| view! { <ScanGauge scan /> })}
                 <dl class=FACTS>{move || shown(facts())}</dl>
                 {move || {
                     let moves = moves.get();
-                    (!moves.is_empty()).then(|| view! { <Moves moves /> }.into_any())
+                    (!moves.is_empty()).then(|| view! { <Moves moves /> })
                 }}
                 {move || {
                     let turns = turns.get();
-                    (turns.len() > 1).then(|| view! { <Turns turns /> }.into_any())
+                    (turns.len() > 1).then(|| view! { <Turns turns /> })
                 }}
             </details>
         </article>
@@ -165,9 +164,9 @@ fn Moves(moves: Vec<Moved>) -> impl IntoView {
     let line = |moved: &Moved| {
         let from = format::visible(&moved.from);
         let told = words::moved_from(format::time_of_day(moved.at), from);
-        view! { <li>{told}</li> }.into_any()
+        view! { <li>{told}</li> }
     };
-    let lines: Vec<AnyView> = moves.iter().rev().map(line).collect();
+    let lines = moves.iter().rev().map(line).collect_view();
     view! {
         <details class="text-xs" open=true>
             <summary class="text-muted">{words::moved()}</summary>
@@ -187,9 +186,9 @@ fn Turns(turns: Vec<Turn>) -> impl IntoView {
             None => state.to_owned(),
         };
         let told = format!("{} {state}", format::time_of_day(turn.at));
-        view! { <li>{told}</li> }.into_any()
+        view! { <li>{told}</li> }
     };
-    let lines: Vec<AnyView> = turns.iter().rev().map(line).collect();
+    let lines = turns.iter().rev().map(line).collect_view();
     view! {
         <details class="text-xs">
             <summary class="text-muted">{words::turned()}</summary>

@@ -64,7 +64,7 @@ pub fn NodeDots(
     let said = said.join(punctuation::comma());
     view! {
         <span class="inline-flex items-center gap-1 align-middle" role="img" aria-label=said.clone() title=said>
-            {marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }.into_any()).collect_view()}
+            {marks.into_iter().map(|(_, mark)| view! { <Dot mark /> }).collect_view()}
         </span>
     }
 }

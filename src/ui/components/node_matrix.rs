@@ -7,7 +7,6 @@ use super::owner_name::OwnerName;
 use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 use crate::ui::words::told;
 
@@ -21,7 +20,7 @@ pub fn NodeMatrix(
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
-    let names = memo(move |_| {
+    let names = Memo::new(move |_| {
         lock.with(|lock| {
             lock.nodes
                 .iter()
@@ -50,12 +49,12 @@ pub fn NodeMatrix(
                 <thead role="rowgroup">
                     <tr role="row">
                         {titles
-                            .map(|title| view! { <th scope="col" role="columnheader" class=head>{title}</th> }.into_any())
+                            .map(|title| view! { <th scope="col" role="columnheader" class=head>{title}</th> })
                             .collect_view()}
                     </tr>
                 </thead>
                 <tbody role="rowgroup">
-                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }.into_any()).collect_view()}
+                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
                 </tbody>
             </table>
         </div>
@@ -97,9 +96,9 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
         let each = owners.into_iter().map(|owner| {
             let since = lock.holder(&owner.fingerprint).map(|holder| holder.acquired_at);
             let held = since.map(|since| {
-                view! { <span class="text-muted">{format::clock(u64::try_from(live.now.get().millis_since(since)).unwrap_or(0))}</span> }.into_any()
+                view! { <span class="text-muted">{format::clock(u64::try_from(live.now.get().millis_since(since)).unwrap_or(0))}</span> }
             });
-            view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner /> {held}</span> }.into_any()
+            view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner /> {held}</span> }
         });
         each.collect_view().into_any()
     };

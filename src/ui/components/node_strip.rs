@@ -9,7 +9,6 @@ use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
-use crate::ui::reactive::memo;
 use crate::ui::words::{seen as words, verdicts};
 
 /// So many groups have a line of their own; of more, those with a node that does not answer.
@@ -56,11 +55,11 @@ pub fn NodeStrips(
     query: Memo<Query>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let lined = memo(move |_| {
+    let lined = Memo::new(move |_| {
         let chosen = query.with(|query| query.group.clone());
         live.with_groups(|groups| Lined::of(groups, chosen.as_deref()))
     });
-    let names = memo(move |_| lined.with(|lined| lined.names.clone()));
+    let names = Memo::new(move |_| lined.with(|lined| lined.names.clone()));
     let others = move || {
         let (others, troubled) = lined.with(|lined| (lined.others, lined.troubled));
         let text = match troubled {
@@ -79,13 +78,12 @@ pub fn NodeStrips(
                     <Link href=paths::NODES class="text-accent underline underline-offset-2">{words::nodes()}</Link>
                 </p>
             }
-            .into_any()
         })
     };
     view! {
         <div class="flex flex-col gap-1">
             {move || others()}
-            {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }.into_any()).collect_view()}
+            {move || names.get().into_iter().map(|name| view! { <NodeStrip name /> }).collect_view()}
         </div>
     }
 }
@@ -93,7 +91,7 @@ pub fn NodeStrips(
 #[component]
 fn NodeStrip(name: String) -> impl IntoView {
     let live = Live::expect();
-    let group = memo({
+    let group = Memo::new({
         let name = name.clone();
         move |_| live.group(&name)
     });
@@ -142,10 +140,10 @@ fn NodeStrip(name: String) -> impl IntoView {
                                                         {verdicts::node_state(state)} " "
                                                         {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
                                                     </span>
-                                                }.into_any()
+                                                }
                                             })}
                                     </li>
-                                }.into_any()
+                                }
                             })
                             .collect_view()
                     }}

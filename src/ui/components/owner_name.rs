@@ -33,7 +33,7 @@ pub fn OwnerName(
     view! {
         // Where the room ends, the label is cut and the fingerprint is not.
         <span class="inline-flex max-w-full items-baseline gap-1 whitespace-nowrap" title=title>
-            {label.map(|label| view! { <bdi class="truncate">{label}</bdi> " " }.into_any())}
+            {label.map(|label| view! { <bdi class="truncate">{label}</bdi> " " })}
             <span class="shrink-0 font-mono text-xs text-muted">{short}"…"</span>
             {holds}
         </span>

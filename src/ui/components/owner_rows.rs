@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::lock_name::LockName;
 use crate::domain::{LockId, OwnerRow, OwnersAsked, OwnersBy, OwnersSort};
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::owners as words;
@@ -25,9 +26,9 @@ pub fn OwnerRows(
 ) -> impl IntoView {
     const HEAD: &str = "px-3 py-2 text-start font-medium whitespace-nowrap text-muted";
     let is_open = !asked.text.is_empty() && rows.len() <= UNFOLDED;
-    let rows: Vec<AnyView> = rows
+    let rows: Vec<_> = rows
         .into_iter()
-        .map(|row| view! { <Row row is_open by=asked.by /> }.into_any())
+        .map(|row| view! { <Row row is_open by=asked.by /> })
         .collect();
     let columns = [
         (words::owner(), Some(OwnersSort::Name)),
@@ -51,7 +52,7 @@ pub fn OwnerRows(
         .into_any()
     });
     view! {
-        <div class="rounded-xl border border-line bg-surface shadow-lift">
+        <div class=CARD>
             <table class="card-table w-full" role="table" aria-label=words::title()>
                 <thead role="rowgroup" class="border-b border-line">
                     <tr role="row">{heads.into_iter().collect_view()}</tr>
@@ -109,14 +110,13 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
     let list = paths::owned_by(&row.name);
     let processes = (row.labels > 1).then(|| words::processes(row.labels));
     let attention = (row.attention > 0).then(|| {
-        view! { <Badge tone=Tone::Alarm>{words::need_attention(row.attention)}</Badge> }.into_any()
+        view! { <Badge tone=Tone::Alarm>{words::need_attention(row.attention)}</Badge> }
     });
     let at_risk = (row.at_risk > 0).then(|| {
         let words = words::at_risk(format::count(row.at_risk.into()));
-        view! { <Badge tone=Tone::Warn title=words::missed_why()>{words}</Badge> }.into_any()
+        view! { <Badge tone=Tone::Warn title=words::missed_why()>{words}</Badge> }
     });
-    let at_risk =
-        at_risk.unwrap_or_else(|| view! { <span class="text-muted">"–"</span> }.into_any());
+    let none_at_risk = (row.at_risk == 0).then(|| view! { <span class="text-muted">"–"</span> });
     let groups = row.groups.join(", ");
     let told = row.named.len();
     let mut named = row.named;
@@ -135,7 +135,6 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
                     </Link>
                 </li>
             }
-            .into_any()
         });
         view! {
             <details class="mt-1" open=is_open>
@@ -143,7 +142,6 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
                 <ul class="mt-1 flex flex-col gap-0.5">{links(rest)} {untold}</ul>
             </details>
         }
-        .into_any()
     });
     let in_list = words::in_the_list(&shown);
     // A process is found by a part of its name, which may be a part of another's too: only of a host all can be told for sure.
@@ -159,7 +157,6 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
                 <span class="sr-only">{of}</span>
             </Link>
         }
-        .into_any()
     });
     view! {
         <tr role="row" class="border-line not-first:border-t">
@@ -167,8 +164,8 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
                 <Link href=list title=in_list class="rounded font-semibold underline-offset-2 hover:underline">
                     <bdi class="wrap-anywhere" title=title>{shown}</bdi>
                 </Link>
-                {processes.map(|processes| view! { <div class="text-xs text-muted">{processes}</div> }.into_any())}
-                {attention.map(|attention| view! { <div>{attention}</div> }.into_any())}
+                {processes.map(|processes| view! { <div class="text-xs text-muted">{processes}</div> })}
+                {attention.map(|attention| view! { <div>{attention}</div> })}
             </td>
             <td role="cell" class=CELL data-label=words::locks()>
                 {words::many_locks(row.locks)}
@@ -178,6 +175,7 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
             </td>
             <td role="cell" class=CELL data-label=words::missed()>
                 {at_risk}
+                {none_at_risk}
             </td>
             <td role="cell" class=format!("{CELL} wrap-anywhere") data-label=words::groups()>
                 {groups}
@@ -191,7 +189,7 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
     }
 }
 
-fn links(locks: Vec<LockId>) -> Vec<AnyView> {
+fn links(locks: Vec<LockId>) -> impl IntoView {
     let link = |id: LockId| {
         view! {
             <li>
@@ -200,7 +198,6 @@ fn links(locks: Vec<LockId>) -> Vec<AnyView> {
                 </Link>
             </li>
         }
-        .into_any()
     };
-    locks.into_iter().map(link).collect()
+    locks.into_iter().map(link).collect_view()
 }

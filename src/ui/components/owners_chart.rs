@@ -8,7 +8,6 @@ use crate::domain::{Beat, Fingerprint, Hold, HowEnded, Timestamp};
 use crate::ui::format;
 use crate::ui::kit::chart::{Reach, Span, SpanChart, SpanRow};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 
 /// So many owners have a row, those that held it last.
@@ -37,8 +36,8 @@ pub fn OwnersChart(
         words::who_chart(&many, owners(&holds).len(), forced)
     };
     // Once a second is often enough for a picture.
-    let now = memo(move |_| live.now.get().millis().div_euclid(1_000) * 1_000);
-    let reach = memo(move |_| Reach {
+    let now = Memo::new(move |_| live.now.get().millis().div_euclid(1_000) * 1_000);
+    let reach = Memo::new(move |_| Reach {
         from: begin.millis(),
         until: now.get().max(begin.millis() + 1_000),
     });

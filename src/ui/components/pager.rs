@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
+use crate::ui::first_view::rows_at_first;
 use crate::ui::kit::Link;
-use crate::ui::live::rows_at_first;
 use crate::ui::query::Query;
 use crate::ui::words::rows as words;
 
@@ -39,7 +39,7 @@ pub fn Pager(
     const LINK: &str = "inline-flex h-7 items-center rounded-md px-2 text-accent underline underline-offset-2 hover:bg-sunken";
     let link = move |to: Option<usize>, said: &'static str| {
         let href = query.with(|query| to.map(|from| query.beginning_at(from).path()));
-        href.map(|href| view! { <Link href=href class=LINK>{said}</Link> }.into_any())
+        href.map(|href| view! { <Link href=href class=LINK>{said}</Link> })
     };
     let shown = move || {
         let page = page.get();
@@ -52,7 +52,6 @@ pub fn Pager(
                     {link(behind, words::next())}
                 </nav>
             }
-            .into_any()
         })
     };
     view! { {move || shown()} }

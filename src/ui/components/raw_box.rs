@@ -5,8 +5,8 @@ use leptos::prelude::*;
 use super::fault_notice::FaultNotice;
 use super::owner_name::grouped;
 use crate::domain::raw::{RawKey, RawNode, RawPart, RawText};
-use crate::domain::{Fault, LockId, Place, Verb};
-use crate::ui::kit::Button;
+use crate::domain::{LockId, Place, Verb};
+use crate::ui::kit::{Button, FoldedCard};
 use crate::ui::live::Live;
 use crate::ui::words::lock::raw as words;
 use crate::ui::words::told;
@@ -18,38 +18,31 @@ pub fn RawBox(
     /// Which lock.
     id: LockId,
 ) -> impl IntoView {
-    let read: RwSignal<Option<Result<Vec<RawNode>, Fault>>> = RwSignal::new(None);
+    let read = ServerAction::<calls::Raw>::new();
+    let answer = read.value();
     let live = Live::expect();
     let place = id.clone();
     let why_not = Signal::derive(move || live.why_not(Verb::ReadRaw, Place::lock(&place)));
     let ask = move || {
-        let (group, key) = (id.group.clone(), id.key.encoded());
-        leptos::task::spawn_local(async move {
-            let told = calls::raw(group, key).await;
-            // The page may have gone away meanwhile.
-            read.try_set(Some(told.and_then(|told| told.read())));
-        });
+        read.dispatch(calls::Raw { id: id.clone() });
     };
-    let shown = move || match read.get() {
+    let shown = move || match answer.get() {
         None => ().into_any(),
         Some(Err(fault)) => view! { <FaultNotice fault /> }.into_any(),
         Some(Ok(nodes)) => {
             let nodes = nodes.into_iter();
             nodes
-                .map(|node| view! { <OnNode node /> }.into_any())
+                .map(|node| view! { <OnNode node /> })
                 .collect_view()
                 .into_any()
         }
     };
     view! {
-        <details class="rounded-xl border border-line bg-surface shadow-lift">
-            <summary class="px-4 py-2.5 font-medium">{words::title()}</summary>
-            <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
-                <p class="text-muted">{words::hint()}</p>
-                <Button why_not on_press=move |()| ask()>{words::read()}</Button>
-                <div aria-live="polite" class="flex w-full flex-col gap-3">{shown}</div>
-            </div>
-        </details>
+        <FoldedCard title=words::title()>
+            <p class="text-muted">{words::hint()}</p>
+            <Button why_not on_press=move |()| ask()>{words::read()}</Button>
+            <div aria-live="polite" class="flex w-full flex-col gap-3">{shown}</div>
+        </FoldedCard>
     }
 }
 
@@ -79,10 +72,9 @@ fn Key(key: RawKey) -> impl IntoView {
         view! {
             <li class="wrap-anywhere">
                 {part.name.map(text)}
-                {part.value.map(|value| view! { " = " {text(value)} }.into_any())}
+                {part.value.map(|value| view! { " = " {text(value)} })}
             </li>
         }
-        .into_any()
     };
     view! {
         <p class="text-muted">{kind} ", " {ttl}</p>

@@ -28,7 +28,7 @@ pub fn Renewed(
     let step = WIDTH / BARS;
     let drawn = bars.into_iter().zip(first..).map(|(height, nth)| {
         let (x, y) = ((nth * step).to_string(), (HEIGHT - height).to_string());
-        view! { <rect class="fill-held" x=x y=y width=(step - 1).to_string() height=height.to_string()></rect> }.into_any()
+        view! { <rect class="fill-held" x=x y=y width=(step - 1).to_string() height=height.to_string()></rect> }
     });
     view! {
         <span class="inline-flex items-center gap-1.5 whitespace-nowrap" title=title>

@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::fault_notice::FaultNotice;
-use crate::domain::{Fault, GroupView, Lock, MonitorSample, Place, SampledLock, Verb};
-use crate::ui::kit::Button;
+use crate::domain::{GroupView, Lock, MonitorSample, Place, SampledLock, Verb};
+use crate::ui::kit::{Button, FoldedCard};
 use crate::ui::live::Live;
 use crate::ui::words::act::sample as words;
 use crate::ui::words::told;
@@ -23,8 +23,8 @@ pub fn SampleBox(
     #[prop(into)]
     group: Signal<Option<GroupView>>,
 ) -> impl IntoView {
-    let taking = RwSignal::new(false);
-    let taken: RwSignal<Option<Result<MonitorSample, Fault>>> = RwSignal::new(None);
+    let sample = ServerAction::<calls::TakeSample>::new();
+    let (taking, taken) = (sample.pending(), sample.value());
     let live = Live::expect();
     let why_not = Signal::derive(move || {
         let refused = lock.with(|lock| live.why_not(Verb::Sample, Place::group(&lock.id.group)));
@@ -32,12 +32,10 @@ pub fn SampleBox(
     });
     let take = move |node: String| {
         let group = lock.with_untracked(|lock| lock.id.group.clone());
-        taking.set(true);
-        leptos::task::spawn_local(async move {
-            let came = calls::monitor_sample(group, node, SECONDS).await;
-            // The page may have gone away meanwhile.
-            taken.try_set(Some(came));
-            taking.try_set(false);
+        sample.dispatch(calls::TakeSample {
+            group,
+            node,
+            seconds: SECONDS,
         });
     };
     let nodes = move || {
@@ -51,7 +49,6 @@ pub fn SampleBox(
                         {words::take(&node.name, SECONDS)}
                     </Button>
                 }
-                .into_any()
             })
             .collect_view()
     };
@@ -61,16 +58,13 @@ pub fn SampleBox(
         Some(Ok(sample)) => view! { <Taken sample lock /> }.into_any(),
     };
     view! {
-        <details class="rounded-xl border border-line bg-surface shadow-lift">
-            <summary class="px-4 py-2.5 font-medium">{words::title()}</summary>
-            <div class="flex flex-col items-start gap-3 border-t border-line px-4 py-3">
-                <p class="text-muted">
-                    {words::hint()}
-                </p>
-                <div class="flex flex-wrap gap-2">{nodes}</div>
-                <div aria-live="polite" class="w-full">{move || result()}</div>
-            </div>
-        </details>
+        <FoldedCard title=words::title()>
+            <p class="text-muted">
+                {words::hint()}
+            </p>
+            <div class="flex flex-wrap gap-2">{nodes}</div>
+            <div aria-live="polite" class="w-full">{move || result()}</div>
+        </FoldedCard>
     }
 }
 

@@ -8,10 +8,9 @@ use leptos_router::hooks::use_navigate;
 use crate::domain::Came;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::kit::{Button, Icon, Sign};
-use crate::ui::later::{later, part};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
-use crate::ui::reactive::effect;
 use crate::ui::traces;
 use crate::ui::words::locks as words;
 
@@ -46,11 +45,7 @@ pub fn SavedViews(
             is_wanted.set(true);
         }
     };
-    let inside = move || {
-        is_wanted
-            .get()
-            .then(|| later(move || Box::pin(inside(query))))
-    };
+    let inside = move || is_wanted.get().then(|| lazy_view(move || inside(query)));
     view! {
         <details class="needs-script relative" on:toggle=move |_| want()>
             <summary class="inline-flex h-7 list-none items-center rounded-md px-2 hover:bg-sunken hover:text-ink">
@@ -63,13 +58,13 @@ pub fn SavedViews(
     }
 }
 
-part! { dialogs: fn inside(query: Memo<Query>) -> view! { <Inside query /> } }
+lazy! { dialogs: fn inside(query: Memo<Query>) -> view! { <Inside query /> } }
 
 #[component]
 fn Inside(query: Memo<Query>) -> impl IntoView {
     let live = Live::expect();
     let views = RwSignal::new(Vec::<View>::new());
-    effect(move || views.set(self::views(live)));
+    Effect::new(move || views.set(self::views(live)));
     let keep = move |next: Vec<View>| {
         traces::keep(&stored(live), &written(&next));
         views.set(next);
@@ -128,7 +123,6 @@ fn Inside(query: Memo<Query>) -> impl IntoView {
                 </button>
             </li>
         }
-        .into_any()
     };
     view! {
         {move || {

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use crate::domain::{Came, Fingerprint, Format, Lock, LockId, Timestamp};
 use crate::ui::kit::CopyButton;
+use crate::ui::kit::card::CARD;
 use crate::ui::live::Live;
-use crate::ui::reactive::effect;
 use crate::ui::words::lock as words;
 use crate::ui::{format, paths};
 
@@ -22,7 +22,7 @@ pub fn ScriptBox(
     let live = Live::expect();
     // Where the console is, only the browser knows.
     let origin = RwSignal::new("http://127.0.0.1:7878".to_owned());
-    effect(move || {
+    Effect::new(move || {
         if let Ok(here) = window().location().origin() {
             origin.set(here);
         }
@@ -48,10 +48,9 @@ pub fn ScriptBox(
                 <Command what=words::with_cli() command=told(cli) />
             </section>
         }
-        .into_any()
     };
     view! {
-        <details class="rounded-xl border border-line bg-surface shadow-lift">
+        <details class=CARD>
             <summary class="px-4 py-2.5 font-medium">{words::scripts()}</summary>
             <div class="flex flex-col items-start gap-4 border-t border-line px-4 py-3">
                 {act(words::force(), Told::force_curl, Told::force_cli)}

@@ -10,7 +10,6 @@ use crate::ui::kit::{Icon, Link, Sign, field::CONTROL};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::{Only, Query};
-use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 /// More groups than this are not chosen from a menu, but by the beginning of their name.
@@ -40,7 +39,7 @@ pub fn SearchBar(
             .into_iter()
             .filter(|(name, _)| !matches!(*name, "q" | "group"));
         fields
-            .map(|(name, value)| view! { <input type="hidden" name=name value=value /> }.into_any())
+            .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
             .collect_view()
     };
     view! {
@@ -64,7 +63,7 @@ pub fn SearchBar(
 #[component]
 fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
     let live = Live::expect();
-    let groups = memo(move |_| {
+    let groups = Memo::new(move |_| {
         live.with_groups(|groups| {
             let names = groups.iter().map(|group| group.name.clone());
             names.collect::<Vec<_>>()
@@ -93,11 +92,10 @@ fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
                 {groups.get().into_iter().map(option).collect_view()}
             </select>
         }
-        .into_any()
     };
     let by_name = move || {
         let offers = groups.get().into_iter();
-        let offers = offers.map(|name| view! { <option value=name></option> }.into_any());
+        let offers = offers.map(|name| view! { <option value=name></option> });
         view! {
             <input
                 name="group"
@@ -112,12 +110,11 @@ fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
             />
             <datalist id="groups">{offers.collect_view()}</datalist>
         }
-        .into_any()
     };
     move || match groups.with(Vec::len) {
         0 | 1 => ().into_any(),
-        2..=MOST_IN_A_MENU => menu(),
-        _ => by_name(),
+        2..=MOST_IN_A_MENU => menu().into_any(),
+        _ => by_name().into_any(),
     }
 }
 
@@ -162,7 +159,7 @@ fn Chips(query: Memo<Query>) -> impl IntoView {
                         <span class="sr-only">{words::and_take_off()}</span>
                         <Icon sign=Sign::Cross />
                     </Link>
-                }.into_any()
+                }
             })
             .collect_view()
     };

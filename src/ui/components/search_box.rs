@@ -10,7 +10,6 @@ use crate::domain::search::{Completion, Known, complete};
 use crate::ui::kit::field::CONTROL;
 use crate::ui::live::Live;
 use crate::ui::query::Query;
-use crate::ui::reactive::memo;
 use crate::ui::words::locks as words;
 
 /// So many owners are offered at most, whoever matches first.
@@ -29,7 +28,7 @@ pub fn SearchBox(
     let field = NodeRef::<html::Input>::new();
     let completion = RwSignal::new(Completion::default());
     let picked = RwSignal::new(None::<usize>);
-    let is_open = memo(move |_| completion.with(|completion| !completion.offers.is_empty()));
+    let is_open = Memo::new(move |_| completion.with(|completion| !completion.offers.is_empty()));
     let close = move || {
         completion.set(Completion::default());
         picked.set(None);
@@ -85,7 +84,7 @@ pub fn SearchBox(
         }
         event.prevent_default();
     };
-    let wrong = memo(move |_| {
+    let wrong = Memo::new(move |_| {
         let error = query.with(|query| query.search().err())?;
         Some(words::wrong(&error))
     });
@@ -111,7 +110,6 @@ pub fn SearchBox(
                         {offer}
                     </li>
                 }
-                .into_any()
             })
             .collect_view()
     };

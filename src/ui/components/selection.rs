@@ -10,7 +10,6 @@ use super::release::why_never;
 use crate::domain::{Lock, LockId, Picked, Place, Verb};
 use crate::ui::format;
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::bulk as words;
 
 /// What is picked on a page. A handle: copy it freely.
@@ -157,10 +156,10 @@ pub fn SelectBox(
     let live = Live::expect();
     let id = lock.with_untracked(|lock| lock.id.clone());
     let name = words::select(&format::shorten(&format::visible(&id.key.text()), 80));
-    let why_not = memo(move |_| lock.with(|lock| why_not(live, lock)));
+    let why_not = Memo::new(move |_| lock.with(|lock| why_not(live, lock)));
     let is_picked = {
         let id = id.clone();
-        memo(move |_| selection.has(&id))
+        Memo::new(move |_| selection.has(&id))
     };
     let press = move |event: ev::MouseEvent| {
         // A hold that was picked while it could be is let go all the same.
@@ -191,7 +190,8 @@ pub fn SelectAll(
     };
     selection.order.set_value(Some(ids));
     let live = Live::expect();
-    let picked = memo(move |_| ids.with(|ids| ids.iter().filter(|id| selection.has(id)).count()));
+    let picked =
+        Memo::new(move |_| ids.with(|ids| ids.iter().filter(|id| selection.has(id)).count()));
     let is_any = move || picked.get() > 0;
     let is_some = move || is_any() && picked.get() < ids.with(Vec::len);
     let press = move |_| {

@@ -11,9 +11,7 @@ use super::times::Times;
 use crate::domain::By;
 use crate::domain::listing::Sort;
 use crate::ui::kit::{Icon, Link, Sign};
-use crate::ui::paths;
 use crate::ui::query::Query;
-use crate::ui::reactive::memo;
 use crate::ui::words::{locks as words, rows};
 
 /// Something to press in that line.
@@ -89,7 +87,6 @@ pub fn TableBar(
                                     {move || words::waiting(waiting.get())}
                                 </button>
                             }
-                                .into_any()
                         })
                 }}
             </span>
@@ -103,7 +100,7 @@ fn ExportLinks(query: Memo<Query>) -> impl IntoView {
     let link = move |kind: &'static str, said: &'static str, title: &'static str| {
         view! {
             <a
-                href=move || query.with(|query| paths::locks_export(query, kind))
+                href=move || query.with(|query| query.export(kind))
                 rel="external"
                 download=format!("locks.{kind}")
                 title=title
@@ -112,7 +109,6 @@ fn ExportLinks(query: Memo<Query>) -> impl IntoView {
                 {said}
             </a>
         }
-        .into_any()
     };
     view! {
         <span class="inline-flex">
@@ -139,7 +135,6 @@ fn SortChoice(query: Memo<Query>) -> impl IntoView {
     let option = move |sort: Sort| {
         let is_chosen = move || query.with(|query| query.sort == sort);
         view! { <option value=sort.slug() selected=is_chosen>{words::order(sort)}</option> }
-            .into_any()
     };
     view! {
         <select
@@ -157,7 +152,7 @@ fn SortChoice(query: Memo<Query>) -> impl IntoView {
 fn ByChoice(query: Memo<Query>) -> impl IntoView {
     let choice = move |by: Option<By>| {
         let href = Signal::derive(move || query.with(|query| query.bundled(by).path()));
-        let current = memo(move |_| query.with(|query| query.by == by));
+        let current = Memo::new(move |_| query.with(|query| query.by == by));
         let (said, title) = match by {
             Some(by) => (rows::by(by), rows::by_means(by)),
             None => (rows::not_grouped(), rows::not_grouped_means()),
@@ -173,7 +168,6 @@ fn ByChoice(query: Memo<Query>) -> impl IntoView {
                 {said}
             </Link>
         }
-        .into_any()
     };
     let all = [None]
         .into_iter()

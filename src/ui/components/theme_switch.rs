@@ -3,14 +3,13 @@
 use leptos::prelude::*;
 
 use crate::ui::preferences::Preference;
-use crate::ui::reactive::effect;
 use crate::ui::words::frame;
 
 /// A choice of theme.
 #[component]
 pub fn ThemeSwitch() -> impl IntoView {
     let chosen = RwSignal::new(String::new());
-    effect(move || chosen.set(Preference::Theme.chosen()));
+    Effect::new(move || chosen.set(Preference::Theme.chosen()));
     let choose = move |theme: String| {
         Preference::Theme.choose(&theme);
         chosen.set(theme);

@@ -3,7 +3,6 @@
 use leptos::prelude::*;
 
 use crate::ui::preferences::Preference;
-use crate::ui::reactive::effect;
 
 /// How moments are told in the table. A handle: copy it freely.
 #[derive(Clone, Copy)]
@@ -15,7 +14,7 @@ impl Times {
         let times = Self(RwSignal::new(false));
         provide_context(times);
         // After the page has woken up with the server's own words.
-        effect(move || times.0.set(Preference::Times.chosen() == "absolute"));
+        Effect::new(move || times.0.set(Preference::Times.chosen() == "absolute"));
         times
     }
 

@@ -77,7 +77,7 @@ pub fn FlagWords(
         .into_iter()
         .map(|flag| {
             let (said, title) = (said(flag), title(flag));
-            view! { <Badge tone=flag_tone(flag) title>{said}</Badge> }.into_any()
+            view! { <Badge tone=flag_tone(flag) title>{said}</Badge> }
         })
         .collect_view()
 }

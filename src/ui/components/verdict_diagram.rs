@@ -48,7 +48,6 @@ pub fn VerdictDiagram() -> impl IntoView {
                 <text class="fill-muted" x="104" y=y + 78 font-size="12">{help::no()}</text>
             </g>
         }
-        .into_any()
     });
     view! {
         <svg class="w-full max-w-sm" viewBox="0 0 360 346" role="img" aria-label=help::diagram()>

@@ -52,7 +52,6 @@ pub fn VerdictSentence(
                     </Button>
                 </p>
             }
-            .into_any()
         })
     };
     let shown = move || {

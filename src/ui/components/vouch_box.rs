@@ -4,7 +4,7 @@ use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::fault_notice::FaultNotice;
-use crate::domain::{Environment, Fault, GroupView, NodeView, Place, Verb};
+use crate::domain::{GroupView, NodeView, Place, Verb};
 use crate::ui::calls;
 use crate::ui::kit::field::CONTROL;
 use crate::ui::kit::{Button, Variant};
@@ -23,14 +23,14 @@ pub fn VouchBox(
 ) -> impl IntoView {
     let live = Live::expect();
     let (reason, typed) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let sending = RwSignal::new(false);
-    let fault = RwSignal::new(None::<Fault>);
+    let vouch = ServerAction::<calls::VouchForNode>::new();
+    let (is_sending, end) = (vouch.pending(), vouch.value());
     let name = node.with_untracked(|node| node.name.clone());
     let group_name = move || group.with(|group| group.as_ref().map(|group| group.name.clone()));
     let is_production = move || {
         group.with(|group| {
             let group = group.as_ref();
-            group.is_some_and(|group| group.environment == Environment::Production)
+            group.is_some_and(|group| group.environment.asks_to_confirm())
         })
     };
     let why_not = Signal::derive(move || {
@@ -38,7 +38,7 @@ pub fn VouchBox(
         let group = group_name()?;
         let place = Place::group(&group).read_only(is_read_only);
         let refused = live.why_not(Verb::Vouch, place);
-        refused.or_else(|| sending.get().then(|| words::vouching().to_owned()))
+        refused.or_else(|| is_sending.get().then(|| words::vouching().to_owned()))
     });
     let submit = {
         let name = name.clone();
@@ -49,15 +49,17 @@ pub fn VouchBox(
             };
             let (node, reason) = (name.clone(), reason.get_untracked());
             let confirm = is_production().then(|| typed.get_untracked());
-            sending.set(true);
-            fault.set(None);
-            leptos::task::spawn_local(async move {
-                let vouched = calls::vouch_for_node(group, node, reason, confirm).await;
-                // The page may have gone away meanwhile.
-                sending.try_set(false);
-                fault.try_set(vouched.err());
+            vouch.dispatch(calls::VouchForNode {
+                group,
+                node,
+                reason,
+                confirm,
             });
         }
+    };
+    let fault = move || match (is_sending.get(), end.get()) {
+        (false, Some(Err(fault))) => Some(view! { <FaultNotice fault /> }),
+        _ => None,
     };
     view! {
         <details class="text-sm">
@@ -90,13 +92,12 @@ pub fn VouchBox(
                                     />
                                 </label>
                             }
-                            .into_any()
                         })
                 }}
-                {move || fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
+                {fault}
                 <div>
                     <Button variant=Variant::Danger submits=true why_not>
-                        {move || if sending.get() { words::vouching() } else { words::vouch() }}
+                        {move || if is_sending.get() { words::vouching() } else { words::vouch() }}
                     </Button>
                 </div>
             </form>

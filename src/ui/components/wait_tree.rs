@@ -17,18 +17,17 @@ pub fn WaitTree(
     /// Who waits for whom.
     waits: Waits,
 ) -> impl IntoView {
-    let roots: Vec<AnyView> = waits
+    let roots: Vec<_> = waits
         .roots()
         .into_iter()
         .map(|root| {
             let out = waits.way_out(&root.lock);
             view! {
                 <li class="rounded-xl border border-line bg-surface p-4 shadow-lift">
-                    {out.map(|out| view! { <Out out /> }.into_any())}
+                    {out.map(|out| view! { <Out out /> })}
                     {one(&waits, root, &mut Vec::new())}
                 </li>
             }
-            .into_any()
         })
         .collect();
     view! {
@@ -44,7 +43,7 @@ fn Out(out: WayOut) -> impl IntoView {
     let mut ids = out.circle.clone();
     // Drawn closed: the first once more at the end.
     ids.extend(out.circle.first().cloned());
-    let steps: Vec<AnyView> = ids
+    let steps: Vec<_> = ids
         .into_iter()
         .enumerate()
         .map(|(n, id)| {
@@ -53,9 +52,8 @@ fn Out(out: WayOut) -> impl IntoView {
                     <span aria-hidden="true">" ← "</span>
                     <span class="sr-only">" " {words::waits_for()} " "</span>
                 }
-                .into_any()
             });
-            view! { {arrow} <LockName key=id.key /> }.into_any()
+            view! { {arrow} <LockName key=id.key /> }
         })
         .collect();
     let href = paths::lock(&out.release);
@@ -102,7 +100,6 @@ fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> 
                         {below}
                     </ul>
                 }
-                .into_any()
             });
             view! { <li><OneWaiter waiter=waiter.clone() />{below}</li> }.into_any()
         })
@@ -114,7 +111,7 @@ fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> 
         <Blocks lock=lock.clone() />
         <ol class="mt-1.5 flex flex-col gap-1.5 ps-4" aria-label=words::in_order()>
             {waiters}
-            {beyond.map(|beyond| view! { <li class="text-muted">{beyond}</li> }.into_any())}
+            {beyond.map(|beyond| view! { <li class="text-muted">{beyond}</li> })}
         </ol>
     }
     .into_any()
@@ -142,7 +139,7 @@ fn Blocks(lock: WaitedFor) -> impl IntoView {
             <Named id=lock.lock />
             {owners}
             <span class="text-muted">{blocks}</span>
-            {lock.deadlock.then(|| view! { <Deadlock /> }.into_any())}
+            {lock.deadlock.then(|| view! { <Deadlock /> })}
         </p>
     }
 }
@@ -202,12 +199,12 @@ fn OneWaiter(waiter: Waiter) -> impl IntoView {
     view! {
         <p class="flex flex-wrap items-baseline gap-x-2">
             <span title=title>
-                {label.map(|label| view! { <bdi>{label}</bdi> " " }.into_any())}
+                {label.map(|label| view! { <bdi>{label}</bdi> " " })}
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
             <span class="text-muted tabular-nums">{place}{waited}{until}</span>
             <span class="text-xs text-faint">{source}</span>
-            {waiter.deadlock.then(|| view! { <Deadlock /> }.into_any())}
+            {waiter.deadlock.then(|| view! { <Deadlock /> })}
         </p>
     }
 }

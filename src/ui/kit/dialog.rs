@@ -1,7 +1,6 @@
 //! A modal dialog on the browser's own `<dialog>`: it keeps the focus inside, closes on Escape and on the way back, and gives the
 //! focus back.
 
-use crate::ui::reactive::effect;
 use leptos::ev;
 use leptos::html;
 use leptos::leptos_dom::helpers::window_event_listener;
@@ -39,7 +38,7 @@ pub fn Dialog(
 ) -> impl IntoView {
     let shown = move || {
         open.get()
-            .then(|| view! { <Opened open labelled_by children /> }.into_any())
+            .then(|| view! { <Opened open labelled_by children /> })
     };
     view! { {move || shown()} }
 }
@@ -52,7 +51,7 @@ fn Opened(
 ) -> impl IntoView {
     let node = NodeRef::<html::Dialog>::new();
     // By the time an effect runs the content is in the page, so that the browser finds the control that wants the focus.
-    effect(move || {
+    Effect::new(move || {
         if let Some(dialog) = node.get()
             && !dialog.open()
         {

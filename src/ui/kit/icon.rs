@@ -131,7 +131,7 @@ pub fn Icon(
             stroke-linejoin="round"
             aria-hidden="true"
         >
-            {sign.paths().iter().map(|d| view! { <path d=*d></path> }.into_any()).collect_view()}
+            {sign.paths().iter().map(|d| view! { <path d=*d></path> }).collect_view()}
         </svg>
     }
 }

@@ -4,22 +4,19 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde::de::DeserializeOwned;
 
 use super::Live;
 use crate::domain::{Fault, Timestamp};
-use crate::ui::reactive::effect_since;
-use crate::ui::wire::Told;
 
 /// Puts an answer into `told` this often, and at once when it is asked `about` something else.
 pub fn again<A, T, F>(every: Duration, about: Memo<A>, ask: fn(A) -> F, told: RwSignal<Option<T>>)
 where
     A: Clone + PartialEq + Send + Sync + 'static,
-    T: DeserializeOwned + Send + Sync + 'static,
-    F: Future<Output = Result<Told, Fault>> + 'static,
+    T: Send + Sync + 'static,
+    F: Future<Output = Result<T, Fault>> + 'static,
 {
     let live = Live::expect();
-    effect_since(move |asked: Option<(Timestamp, A)>| {
+    Effect::new(move |asked: Option<(Timestamp, A)>| {
         let (now, about_now) = (live.now.get(), about.get());
         let (asked_at, asked_about) = asked.unwrap_or((now, about_now.clone()));
         if now.since(asked_at) < every && asked_about == about_now {
@@ -29,7 +26,7 @@ where
         let this = about_now.clone();
         spawn_local(async move {
             // Without an answer the picture stays as it is; the page says that the console is not heard.
-            if let Ok(answer) = asking.await.and_then(|told| told.read()) {
+            if let Ok(answer) = asking.await {
                 // The page may have gone away meanwhile, or want something else by now.
                 if about.try_get_untracked().is_some_and(|now| now == this) {
                     told.try_set(Some(answer));

@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::domain::{Bundles, Counts, LockId, View};
-use crate::ui::paths;
+use crate::domain::{Bundles, Counts, LockId};
+use crate::ui::first_view::BUNDLES;
 use crate::ui::query::Query;
 
-/// How many rows come with the page. Few screens have more, and all of them have to wake up before anything can be clicked.
-pub const ROWS_AT_FIRST: usize = 20;
-/// How many bundles make a page.
-const BUNDLES: usize = 60;
 /// How many rows are asked for at once: those on screen, and as many on both sides as are scrolled past while others come.
 const ROWS: usize = 200;
 /// The first row that is asked for is a multiple of this, so that viewers of nearly the same rows share them.
@@ -64,28 +60,6 @@ pub(super) struct Sums {
     pub(super) apart: Vec<LockId>,
     /// The bundles, where they are shown in place of locks.
     pub(super) bundles: Option<Bundles>,
-}
-
-/// How many rows of this list come with the page.
-pub fn rows_at_first(query: &Query) -> usize {
-    match query.by {
-        Some(_) => BUNDLES,
-        None => ROWS_AT_FIRST,
-    }
-}
-
-/// What the page at an address shows of the board: the list that the address names, or the usual one, and its lock.
-pub fn seen_from(page: &str) -> (View, Vec<LockId>) {
-    let (path, search) = page.split_once('?').unwrap_or((page, ""));
-    let query = match path {
-        paths::LOCKS => Query::parse(search),
-        _ => Query::default(),
-    };
-    let lock = paths::parse_lock(path, search);
-    (
-        query.view(rows_at_first(&query)),
-        lock.into_iter().collect(),
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod again;
 mod asked;
 mod freshness;
+mod loading;
 mod me;
 mod news;
 mod stream;
@@ -16,13 +17,11 @@ use leptos::prelude::*;
 use crate::domain::{Board, Bundles, By, Counts, GroupView, Lock, LockId, Me, Painted, Timestamp};
 
 use super::calls;
-use super::components::loaded::Loading;
 use super::query::Query;
-use crate::ui::reactive::{effect, memo};
 pub use again::again;
 use asked::{Asked, Sums};
-pub use asked::{ROWS_AT_FIRST, rows_at_first, seen_from};
 pub use freshness::Freshness;
+pub use loading::Loading;
 pub use news::{Gone, Lost};
 
 /// The board and the server's clock, for every page. A handle: copy it freely.
@@ -78,8 +77,8 @@ impl Live {
         provide_context(live);
         // Effects run in the browser only, and after the page has woken up with the server's own words. This one runs once
         // more when there are any: what it starts lives until it runs again.
-        let has_begun = memo(move |_| live.position.with(Option::is_some));
-        effect(move || {
+        let has_begun = Memo::new(move |_| live.position.with(Option::is_some));
+        Effect::new(move || {
             if has_begun.get() {
                 stream::follow(live);
             }
@@ -121,7 +120,7 @@ impl Live {
 
     /// Has the locks of this list sent, now and whenever it becomes another one.
     pub fn look_at(self, query: Memo<Query>) {
-        effect(move || {
+        Effect::new(move || {
             let query = query.get();
             let is_new = self.asked.with_untracked(|asked| asked.query != query);
             if is_new {

@@ -22,9 +22,8 @@ use web_sys::{EventSource, MessageEvent};
 
 use super::Live;
 use crate::domain::{Change, Fault, Snapshot, Timestamp, WindowNews};
-use crate::ui::components::attention;
-use crate::ui::reactive::effect_since;
-use crate::ui::{calls, paths, wire};
+use crate::ui::calls;
+use crate::ui::preferences::notifies;
 
 /// How often the page's clock ticks.
 const TICK: Duration = Duration::from_millis(250);
@@ -49,14 +48,10 @@ pub(super) fn follow(live: Live) {
         is_retrying: Cell::new(false),
     });
     let asking = Rc::clone(&stream);
-    effect_since(move |before: Option<String>| {
+    Effect::new(move |before: Option<String>| {
         let address = live.asked.with(|asked| {
-            paths::events(
-                &asked.query,
-                asked.from,
-                asked.rows(),
-                asked.followed.keys(),
-            )
+            let also = asked.followed.keys();
+            asked.query.events(asked.from, asked.rows(), also)
         });
         if before.as_ref() != Some(&address) {
             asking.address.replace(address.clone());
@@ -291,12 +286,12 @@ pub(super) fn page() -> String {
 
 /// Whether nobody looks, and nobody is to be told either.
 fn rests() -> bool {
-    document().hidden() && !attention::is_wanted()
+    document().hidden() && !notifies()
 }
 
 fn read<T: DeserializeOwned>(event: &MessageEvent) -> Option<T> {
     let text = event.data().as_string()?;
-    let read = wire::read(&text);
+    let read = serde_json::from_str(&text);
     read.inspect_err(|error| leptos::logging::warn!("an event cannot be read: {error}"))
         .ok()
 }

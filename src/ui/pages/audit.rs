@@ -9,8 +9,9 @@ use crate::ui::audit_query::AuditQuery;
 use crate::ui::components::audit_chain::AuditChain;
 use crate::ui::components::audit_filter::AuditFilterForm;
 use crate::ui::components::audit_table::AuditTable;
-use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::loaded::{Loaded, OnBoard};
 use crate::ui::kit::{Banner, Empty, Icon, Link, Sign, Tone};
+use crate::ui::live::Loading;
 use crate::ui::words::audit as words;
 use crate::ui::{calls, format};
 
@@ -20,7 +21,7 @@ pub fn AuditPage() -> impl IntoView {
     let location = use_location();
     let shown = move || {
         let query = AuditQuery::parse(&location.search.read());
-        view! { <Part query /> }.into_any()
+        view! { <Part query /> }
     };
     view! {
         <Title text=format!("{} · Lockkeeper", words::title()) />
@@ -79,7 +80,6 @@ fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl Into
                         </Banner>
                     </div>
                 }
-                    .into_any()
             })}
         <p class="mt-4 flex flex-wrap items-center gap-3">
             {(!is_first)
@@ -90,7 +90,6 @@ fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl Into
                             {words::latest()}
                         </Link>
                     }
-                        .into_any()
                 })}
             {older
                 .map(|older| {
@@ -99,7 +98,6 @@ fn Shown(page: Told, query: AuditQuery, chain: Loading<ChainCheck>) -> impl Into
                             {words::older()}
                         </Link>
                     }
-                        .into_any()
                 })}
             <span class="text-xs text-muted">{read_at}</span>
             <span class="ms-auto flex gap-3 text-xs">

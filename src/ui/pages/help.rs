@@ -10,7 +10,6 @@ use leptos_meta::Title;
 use crate::ui::components::keys_dialog::KeysTable;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::verdict_diagram::VerdictDiagram;
-use crate::ui::reactive::effect;
 use crate::ui::words::{frame, help, palette};
 
 /// The page of help.
@@ -18,7 +17,7 @@ use crate::ui::words::{frame, help, palette};
 pub fn HelpPage() -> impl IntoView {
     let node = NodeRef::<html::Div>::new();
     // Whoever comes here by the browser's own back button came without a page from the server.
-    effect(move || {
+    Effect::new(move || {
         if node
             .get()
             .is_some_and(|node| node.child_element_count() == 0)
@@ -63,7 +62,6 @@ fn Contents() -> impl IntoView {
                 </a>
             </li>
         }
-        .into_any()
     });
     view! {
         <div class="mx-auto flex max-w-4xl flex-col gap-8">
@@ -97,7 +95,7 @@ fn Contents() -> impl IntoView {
             </Section>
             <Section id="limits" words=help::limits()>
                 <ul class="flex list-disc flex-col gap-1.5 ps-5">
-                    {limits().map(|limit| view! { <li>{limit}</li> }.into_any()).collect_view()}
+                    {limits().map(|limit| view! { <li>{limit}</li> }).collect_view()}
                 </ul>
             </Section>
             <Section id="more" words=help::more()>
@@ -110,7 +108,7 @@ fn Contents() -> impl IntoView {
                                         {words}
                                     </a>
                                 </li>
-                            }.into_any()
+                            }
                         })
                         .collect_view()}
                     <li>{help::terminal()}" "<code>"lockkeeper --help"</code></li>
@@ -140,7 +138,6 @@ fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> AnyView {
                 <dd>{meaning}</dd>
             </div>
         }
-        .into_any()
     };
     view! { <dl>{terms.map(row).collect_view()}</dl> }.into_any()
 }
@@ -155,7 +152,6 @@ fn searches() -> impl IntoView {
                 <td class="py-1.5">{means}</td>
             </tr>
         }
-        .into_any()
     };
     let rows = [
         ("group:orders", help::of_group()),

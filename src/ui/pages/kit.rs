@@ -97,7 +97,6 @@ fn Colours() -> impl IntoView {
                 {class.trim_start_matches("bg-")}
             </li>
         }
-        .into_any()
     };
     view! {
         <Part name="Colours">
@@ -115,7 +114,6 @@ fn Buttons() -> impl IntoView {
                 {format!("{name}, not now")}
             </Button>
         }
-        .into_any()
     };
     view! {
         <Part name="Buttons">
@@ -133,10 +131,9 @@ fn Buttons() -> impl IntoView {
 
 #[component]
 fn Words() -> impl IntoView {
-    let badge =
-        |(name, tone): (&'static str, Tone)| view! { <Badge tone>{name}</Badge> }.into_any();
+    let badge = |(name, tone): (&'static str, Tone)| view! { <Badge tone>{name}</Badge> };
     let text = |(name, tone): (&'static str, Tone)| {
-        view! { <span class=tone.text()>{name}</span> }.into_any()
+        view! { <span class=tone.text()>{name}</span> }
     };
     let banner = |(name, tone): (&'static str, Tone)| {
         view! {
@@ -145,7 +142,6 @@ fn Words() -> impl IntoView {
                 <p>"What can be done about it."</p>
             </Banner>
         }
-        .into_any()
     };
     view! {
         <Part name="Badges and banners">
@@ -218,7 +214,6 @@ fn Icons() -> impl IntoView {
                 {format!("{sign:?}")}
             </li>
         }
-        .into_any()
     };
     view! {
         <Part name="Icons">

@@ -8,7 +8,7 @@ use super::not_found::NotFoundPage;
 use crate::domain::{AuditPage, Environment, Fault, History, Lock, LockId, Place, Verb, Waits};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::library_box::LibraryBox;
-use crate::ui::components::loaded::{Answered, Loading, OnBoard};
+use crate::ui::components::loaded::{Answered, OnBoard};
 use crate::ui::components::lock_audit::{self, LockAudit};
 use crate::ui::components::lock_facts::LockFacts;
 use crate::ui::components::lock_history::{self, LockHistory};
@@ -23,8 +23,8 @@ use crate::ui::components::script_box::ScriptBox;
 use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
 use crate::ui::components::verdict_sentence::VerdictSentence;
 use crate::ui::kit::{Button, Icon, Link, Sign, Variant};
+use crate::ui::live::Loading;
 use crate::ui::live::{Gone, Live};
-use crate::ui::reactive::memo;
 use crate::ui::words::lock as words;
 use crate::ui::{calls, format, paths};
 
@@ -45,7 +45,7 @@ fn OneLock(id: LockId) -> impl IntoView {
     Live::expect().follow(&id);
     let asked = Loading::new({
         let id = id.clone();
-        move || calls::lock(id.group.clone(), id.key.encoded())
+        move || calls::lock(id.clone())
     });
     let (past, done) = (lock_history::ask(&id), lock_audit::ask(&id));
     let waits = Loading::new(calls::waits);
@@ -116,7 +116,7 @@ fn Sighted(
     let live = Live::expect();
     let known = {
         let id = id.clone();
-        memo(move |before: Option<&Known>| {
+        Memo::new(move |before: Option<&Known>| {
             if let Some(lock) = live.lock(&id) {
                 return Known::Here(lock);
             }
@@ -131,7 +131,7 @@ fn Sighted(
             }
         })
     };
-    let exists = memo(move |_| known.with(|known| known.lock().is_some()));
+    let exists = Memo::new(move |_| known.with(|known| known.lock().is_some()));
     // Asked for in any case: what was never worked out does not tell when it changes.
     let shown = move || match (
         exists.get(),
@@ -157,9 +157,9 @@ fn Sighted(
             });
             view! {
                 <Heading id=id.clone() lock=None ended=Signal::stored(None) />
-                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> }.into_any())}
+                {move || fault().map(|fault| view! { <FaultNotice fault retry=on_ask /> })}
                 {may_have_been
-                    .then(|| view! { <div class="mt-4 flex flex-col gap-4"><LockHistory id=id.clone() asked=past /> <LockAudit id=id.clone() asked=done /></div> }.into_any())}
+                    .then(|| view! { <div class="mt-4 flex flex-col gap-4"><LockHistory id=id.clone() asked=past /> <LockAudit id=id.clone() asked=done /></div> })}
             }
             .into_any()
         }
@@ -179,8 +179,8 @@ fn Heading(id: LockId, lock: Option<Signal<Lock>>, ended: Signal<Option<Gone>>) 
             </h1>
             <p class="flex flex-wrap items-center gap-2 text-muted">
                 {id.group}
-                {move || environment().map(|environment| view! { <EnvironmentBadge environment /> }.into_any())}
-                {lock.map(|lock| view! { <Marks lock ended /> }.into_any())}
+                {move || environment().map(|environment| view! { <EnvironmentBadge environment /> })}
+                {lock.map(|lock| view! { <Marks lock ended /> })}
             </p>
         </div>
     }
@@ -197,18 +197,18 @@ fn Shown(
     on_ask: Callback<()>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let lock = memo(move |before: Option<&Lock>| {
+    let lock = Memo::new(move |before: Option<&Lock>| {
         known
             .with(|known| known.lock().cloned())
             .unwrap_or_else(|| before.unwrap_or(&first).clone())
     });
-    let ended = memo(move |_| known.with(Known::ended));
-    let is_followed = memo(move |_| !known.with(|known| matches!(known, Known::Asked(_))));
+    let ended = Memo::new(move |_| known.with(Known::ended));
+    let is_followed = Memo::new(move |_| !known.with(|known| matches!(known, Known::Asked(_))));
     let group = {
         let name = id.group.clone();
-        memo(move |_| live.group(&name))
+        Memo::new(move |_| live.group(&name))
     };
-    let production = memo(move |_| {
+    let production = Memo::new(move |_| {
         group.with(|group| group.as_ref().map(|group| group.environment))
             == Some(Environment::Production)
     });
@@ -243,7 +243,7 @@ fn Shown(
                         ended
                             .read()
                             .is_some()
-                            .then(|| view! { <p class="mb-1.5 text-muted">{words::nodes_before()}</p> }.into_any())
+                            .then(|| view! { <p class="mb-1.5 text-muted">{words::nodes_before()}</p> })
                     }}
                     <NodeMatrix lock group />
                 </div>

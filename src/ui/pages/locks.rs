@@ -7,6 +7,7 @@ use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::bulk::BulkBar;
+use crate::ui::components::bundle_table::BundleTable;
 use crate::ui::components::filter_tiles::FilterTiles;
 use crate::ui::components::loaded::OnBoard;
 use crate::ui::components::lock_table::LockTable;
@@ -14,11 +15,9 @@ use crate::ui::components::node_strip::NodeStrips;
 use crate::ui::components::search_bar::SearchBar;
 use crate::ui::components::selection::Selection;
 use crate::ui::kit::{Button, Icon, Sign};
-use crate::ui::later::Bundles;
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
-use crate::ui::reactive::memo;
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::locks as words;
 
@@ -26,14 +25,14 @@ use crate::ui::words::locks as words;
 #[component]
 pub fn LocksPage() -> impl IntoView {
     let search = use_location().search;
-    let query = memo(move |_| search.with(|search| Query::parse(search)));
+    let query = Memo::new(move |_| search.with(|search| Query::parse(search)));
     Live::expect().look_at(query);
     Selection::provide();
     let acquiring = Shortcuts::expect().acquiring;
-    let by = memo(move |_| query.with(|query| query.by));
+    let by = Memo::new(move |_| query.with(|query| query.by));
     let acquire = Callback::new(move |()| acquiring.set(true));
     let table = move || match by.get() {
-        Some(by) => view! { <Bundles query by on_acquire=acquire /> }.into_any(),
+        Some(by) => view! { <BundleTable query by on_acquire=acquire /> }.into_any(),
         None => view! { <LockTable query on_acquire=acquire /> }.into_any(),
     };
     let navigate = StoredValue::new(use_navigate());

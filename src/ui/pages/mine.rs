@@ -10,13 +10,13 @@ use crate::domain::{Mine, Released, Timestamp};
 use crate::ui::calls;
 use crate::ui::components::acquire_dialog::AcquireDialog;
 use crate::ui::components::fault_notice::FaultNotice;
-use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::loaded::{Loaded, OnBoard};
 use crate::ui::components::lock_name::LockName;
 use crate::ui::components::mine_card::{Ended, MineCard};
 use crate::ui::components::node_acts::NodeActs;
 use crate::ui::kit::{Button, Empty, Icon, Sign, Variant};
 use crate::ui::live::Live;
-use crate::ui::reactive::effect_since;
+use crate::ui::live::Loading;
 use crate::ui::words::act::{acquire, mine as words};
 
 /// How often the console is asked how the locks stand that it keeps.
@@ -52,7 +52,7 @@ pub fn MinePage() -> impl IntoView {
         view! {
             <HowItEnded ended />
             {move || {
-                list.read().is_empty().then(|| view! { <NothingIsMine /> }.into_any())
+                list.read().is_empty().then(|| view! { <NothingIsMine /> })
             }}
             <div class="grid gap-3 lg:grid-cols-2">
                 <For
@@ -86,7 +86,7 @@ pub fn MinePage() -> impl IntoView {
 /// While the console keeps any of the locks, asks how they stand.
 fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
     let live = Live::expect();
-    effect_since(move |asked_at: Option<Timestamp>| {
+    Effect::new(move |asked_at: Option<Timestamp>| {
         let now = live.now.get();
         let asked_at = asked_at.unwrap_or(now);
         let kept = |mine: &RwSignal<Mine>| mine.with_untracked(|mine| mine.auto_renew);
@@ -95,8 +95,8 @@ fn follow(list: RwSignal<Vec<RwSignal<Mine>>>) {
         }
         spawn_local(async move {
             // Without an answer the cards stay as they are; the page says that the console is not heard.
-            let told = calls::mine().await.and_then(|told| told.read());
-            for stands in told.unwrap_or_else(|_| Vec::<Mine>::new()) {
+            let told = calls::mine().await;
+            for stands in told.unwrap_or_default() {
                 for card in list.get_untracked() {
                     let is_news = card.with_untracked(|mine| {
                         mine.id == stands.id

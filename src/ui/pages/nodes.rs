@@ -14,14 +14,14 @@ use crate::ui::components::coverage;
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::components::find_box::FindBox;
 use crate::ui::components::findings::Findings;
-use crate::ui::components::loaded::{Answered, Loading, OnBoard};
+use crate::ui::components::loaded::{Answered, OnBoard};
 use crate::ui::components::node_card::NodeCard;
 use crate::ui::components::node_strip::{EnvironmentBadge, quorum};
 use crate::ui::components::unlisted_proxies::UnlistedProxies;
 use crate::ui::kit::{Badge, Empty, Link, Tone};
+use crate::ui::live::Loading;
 use crate::ui::live::{Live, again};
 use crate::ui::nodes_query::NodesQuery;
-use crate::ui::reactive::memo;
 use crate::ui::words::{findings, nodes as words, punctuation};
 use crate::ui::{calls, format, paths};
 
@@ -35,8 +35,8 @@ const OPEN: usize = 5;
 #[component]
 pub fn NodesPage() -> impl IntoView {
     let search = use_location().search;
-    let query = memo(move |_| NodesQuery::parse(&search.read()));
-    let about = memo(move |_| query.with(NodesQuery::search));
+    let query = Memo::new(move |_| NodesQuery::parse(&search.read()));
+    let about = Memo::new(move |_| query.with(NodesQuery::search));
     let asked = Loading::new(move || calls::nodes(about.get_untracked()));
     let told = RwSignal::new(None::<NodesTold>);
     again(EVERY, about, calls::nodes, told);
@@ -51,7 +51,7 @@ pub fn NodesPage() -> impl IntoView {
         let retry = Callback::new(move |()| asked.again());
         view! {
             // The nodes' health comes with the board, whether the doctor can be asked or not.
-            {fault.map(|fault| view! { <div class="mb-4"><FaultNotice fault retry /></div> }.into_any())}
+            {fault.map(|fault| view! { <div class="mb-4"><FaultNotice fault retry /></div> })}
             <Groups query told />
         }
         .into_any()
@@ -63,7 +63,7 @@ pub fn NodesPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-5 flex">
                 <FindBox
-                    text=memo(move |_| query.with(|query| query.text.clone()))
+                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
                     page=paths::NODES
                     label=words::find()
                     hint=words::find_hint()
@@ -78,7 +78,8 @@ pub fn NodesPage() -> impl IntoView {
 #[component]
 fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl IntoView {
     let live = Live::expect();
-    let found = memo(move |_| live.with_groups(|groups| query.with(|query| query.shown(groups))));
+    let found =
+        Memo::new(move |_| live.with_groups(|groups| query.with(|query| query.shown(groups))));
     let names = move || found.with(|(names, _)| names.clone());
     let more = move || {
         let (shown, total) = found.with(|(names, total)| (names.len(), *total));
@@ -92,7 +93,6 @@ fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl In
                     </Link>
                 </p>
             }
-            .into_any()
         })
     };
     let nothing = move || {
@@ -107,7 +107,6 @@ fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl In
                     </p>
                 </Empty>
             }
-            .into_any()
         })
     };
     let asked_at = move || {
@@ -135,15 +134,15 @@ fn Group(
     found: Memo<(Vec<String>, usize)>,
 ) -> impl IntoView {
     let live = Live::expect();
-    let group = memo({
+    let group = Memo::new({
         let name = name.clone();
         move |_| live.group(&name)
     });
-    let checkup = memo({
+    let checkup = Memo::new({
         let name = name.clone();
         move |_| told.with(|told| checkup_of(told.as_ref()?, &name))
     });
-    let past = memo({
+    let past = Memo::new({
         let name = name.clone();
         move |_| told.with(|told| past_of(told.as_ref()?, &name))
     });
@@ -164,15 +163,15 @@ fn Group(
             Tone::Alarm
         };
         let words = findings::summary(checkup);
-        Some(view! { <Badge tone>{words}</Badge> }.into_any())
+        Some(view! { <Badge tone>{words}</Badge> })
     };
-    let nodes = memo(move |_| {
+    let nodes = Memo::new(move |_| {
         group.with(|group| {
             let nodes = group.iter().flat_map(|group| &group.nodes);
             nodes.map(|node| node.name.clone()).collect::<Vec<_>>()
         })
     });
-    let sentinels = memo(move |_| {
+    let sentinels = Memo::new(move |_| {
         past.with(|past| {
             past.as_ref()
                 .map(|past| past.sentinels.clone())
@@ -181,12 +180,12 @@ fn Group(
     });
     let card = move |name: String| {
         let node = node(group, name.clone())?;
-        let worst = memo({
+        let worst = Memo::new({
             let name = name.clone();
             move |_| checkup.with(|checkup| worst(checkup.as_ref()?, &name))
         });
-        let past = memo(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
-        Some(view! { <NodeCard node past sentinels group worst /> }.into_any())
+        let past = Memo::new(move |_| past.with(|past| node_past(past.as_ref()?, &name)));
+        Some(view! { <NodeCard node past sentinels group worst /> })
     };
     view! {
         <section aria-label=name.clone()>
@@ -221,7 +220,7 @@ fn about(group: &Option<GroupView>) -> Option<AnyView> {
     let up = words::up_of(group.nodes_up(), group.nodes.len());
     let kind = quorum(group);
     let read_only = group.read_only.then(|| {
-        view! { <Badge title=words::read_only_why()>{words::read_only()}</Badge> }.into_any()
+        view! { <Badge title=words::read_only_why()>{words::read_only()}</Badge> }
     });
     let environment = group.environment;
     Some(
@@ -288,7 +287,7 @@ fn node(group: Memo<Option<GroupView>>, name: String) -> Option<Memo<NodeView>> 
             .cloned()
     };
     let first = group.with_untracked(&find)?;
-    Some(memo(move |before: Option<&NodeView>| {
+    Some(Memo::new(move |before: Option<&NodeView>| {
         group
             .with(&find)
             .unwrap_or_else(|| before.unwrap_or(&first).clone())

@@ -8,11 +8,11 @@ use leptos_router::hooks::use_location;
 
 use crate::domain::{Owners, OwnersAsked, OwnersBy, OwnersSort, Timestamp};
 use crate::ui::components::find_box::FindBox;
-use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::loaded::{Loaded, OnBoard};
 use crate::ui::components::owner_rows::OwnerRows;
 use crate::ui::kit::{Empty, Link};
+use crate::ui::live::Loading;
 use crate::ui::live::{Live, again};
-use crate::ui::reactive::memo;
 use crate::ui::words::owners as words;
 use crate::ui::{calls, format, owners_query, paths};
 
@@ -25,8 +25,8 @@ const UNDERLINED: &str = "font-medium text-accent underline underline-offset-2";
 #[component]
 pub fn OwnersPage() -> impl IntoView {
     let search = use_location().search;
-    let asked = memo(move |_| owners_query::parse(&search.read()));
-    let about = memo(move |_| asked.with(owners_query::search));
+    let asked = Memo::new(move |_| owners_query::parse(&search.read()));
+    let about = Memo::new(move |_| asked.with(owners_query::search));
     let loading = Loading::new(move || calls::owners(about.get_untracked()));
     let told = RwSignal::new(None::<Owners>);
     again(EVERY, about, calls::owners, told);
@@ -50,7 +50,7 @@ pub fn OwnersPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-4 flex">
                 <FindBox
-                    text=memo(move |_| asked.with(|asked| asked.text.clone()))
+                    text=Memo::new(move |_| asked.with(|asked| asked.text.clone()))
                     page=paths::OWNERS
                     label=words::find()
                     hint=words::find_hint()
@@ -65,11 +65,11 @@ pub fn OwnersPage() -> impl IntoView {
 }
 
 /// What the address says beside the search, for the form.
-fn hidden(asked: &OwnersAsked) -> Vec<AnyView> {
+fn hidden(asked: &OwnersAsked) -> impl IntoView + use<> {
     let by = (asked.by == OwnersBy::Label).then_some(("by", "label"));
     let sort = (asked.sort != OwnersSort::default()).then_some(("sort", asked.sort.slug()));
-    let field = |(name, value)| view! { <input type="hidden" name=name value=value /> }.into_any();
-    by.into_iter().chain(sort).map(field).collect()
+    let field = |(name, value)| view! { <input type="hidden" name=name value=value /> };
+    by.into_iter().chain(sort).map(field).collect_view()
 }
 
 /// A way to add up.
@@ -91,7 +91,7 @@ fn By(asked: Memo<OwnersAsked>, this: OwnersBy, words: &'static str) -> impl Int
 fn Shown(told: RwSignal<Option<Owners>>, asked: Memo<OwnersAsked>) -> impl IntoView {
     let live = Live::expect();
     // The moment it was added up changes every time; the rows are drawn again only when something else did.
-    let picture = memo(move |_| {
+    let picture = Memo::new(move |_| {
         told.with(|told| {
             let owners = told.as_ref()?;
             Some(Owners {
@@ -116,16 +116,16 @@ fn drawn(owners: Owners, asked: OwnersAsked) -> AnyView {
     let unnamed = owners
         .unnamed
         .as_ref()
-        .map(|row| view! { <p class="mt-3 text-muted">{words::unnamed(row.locks)}</p> }.into_any());
+        .map(|row| view! { <p class="mt-3 text-muted">{words::unnamed(row.locks)}</p> });
     let beyond = (owners.total as usize).saturating_sub(owners.rows.len());
     let beyond = (beyond > 0).then(|| {
         let words = words::beyond(format::count(beyond as u64));
-        view! { <p class="mt-3 text-muted">{words}</p> }.into_any()
+        view! { <p class="mt-3 text-muted">{words}</p> }
     });
     let only_one = match owners.rows.as_slice() {
         [row] if !asked.text.is_empty() => {
             let told = words::still_holds(&format::visible(&row.name), row.locks);
-            Some(view! { <p class="mb-3 font-medium wrap-anywhere">{told}</p> }.into_any())
+            Some(view! { <p class="mb-3 font-medium wrap-anywhere">{told}</p> })
         }
         _ => None,
     };

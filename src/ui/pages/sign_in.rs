@@ -33,19 +33,19 @@ pub fn SignInPage() -> impl IntoView {
                         <Banner tone=Tone::Alarm>
                             <p>{says}</p>
                         </Banner>
-                    }.into_any()
+                    }
                 })}
-            {left.map(|provider| view! { <SignedOut provider /> }.into_any())}
+            {left.map(|provider| view! { <SignedOut provider /> })}
             {ways
                 .provider
                 .map(|provider| {
-                    view! { <WithProvider provider next=next.clone() with_password /> }.into_any()
+                    view! { <WithProvider provider next=next.clone() with_password /> }
                 })}
-            {with_password.then(|| view! { <WithPassword next /> }.into_any())}
-            {without_any.then(|| view! { <WithoutAny is_open=ways.is_open /> }.into_any())}
+            {with_password.then(|| view! { <WithPassword next /> })}
+            {without_any.then(|| view! { <WithoutAny is_open=ways.is_open /> })}
             {(!ways.is_open)
                 .then(|| {
-                    view! { <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p> }.into_any()
+                    view! { <p class="text-muted">{frame::for_programs()}<code>"lockkeeper token --help"</code></p> }
                 })}
         </div>
     }
@@ -68,7 +68,7 @@ fn WithProvider(provider: String, next: String, with_password: bool) -> impl Int
                     <p class="flex items-center gap-3 text-xs text-muted before:h-px before:grow before:bg-line after:h-px after:grow after:bg-line">
                         {words::or()}
                     </p>
-                }.into_any()
+                }
             })}
     }
 }

@@ -9,11 +9,11 @@ use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::domain::{Timestamp, Waits};
 use crate::ui::components::find_box::FindBox;
-use crate::ui::components::loaded::{Loaded, Loading, OnBoard};
+use crate::ui::components::loaded::{Loaded, OnBoard};
 use crate::ui::components::wait_tree::WaitTree;
 use crate::ui::kit::{Banner, Empty, Link, Tone, field::CONTROL};
+use crate::ui::live::Loading;
 use crate::ui::live::{Live, again};
-use crate::ui::reactive::memo;
 use crate::ui::waits_query::{WaitsQuery, Which};
 use crate::ui::words::waits as words;
 use crate::ui::{calls, format, paths};
@@ -26,9 +26,9 @@ const EVERY: Duration = Duration::from_secs(2);
 pub fn WaitsPage() -> impl IntoView {
     let asked = Loading::new(calls::waits);
     let told = RwSignal::new(None::<Waits>);
-    again(EVERY, memo(|_| ()), |()| calls::waits(), told);
+    again(EVERY, Memo::new(|_| ()), |()| calls::waits(), told);
     let search = use_location().search;
-    let query = memo(move |_| search.with(|search| WaitsQuery::parse(search)));
+    let query = Memo::new(move |_| search.with(|search| WaitsQuery::parse(search)));
     let show = Callback::new(move |waits: Waits| {
         told.set(Some(waits));
         view! { <Shown told query /> }.into_any()
@@ -43,7 +43,7 @@ pub fn WaitsPage() -> impl IntoView {
         <OnBoard>
             <div class="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
                 <FindBox
-                    text=memo(move |_| query.with(|query| query.text.clone()))
+                    text=Memo::new(move |_| query.with(|query| query.text.clone()))
                     page=paths::WAITS
                     label=words::find()
                     hint=words::find_hint()
@@ -65,21 +65,21 @@ pub fn WaitsPage() -> impl IntoView {
 }
 
 /// What the address says beside search and group, for the form.
-fn hidden(query: &WaitsQuery) -> Vec<AnyView> {
+fn hidden(query: &WaitsQuery) -> impl IntoView + use<> {
     let fields = query
         .fields()
         .into_iter()
         .filter(|(name, _)| *name != "group");
     fields
-        .map(|(name, value)| view! { <input type="hidden" name=name value=value /> }.into_any())
-        .collect()
+        .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
+        .collect_view()
 }
 
 /// The choice of a group, where there are several.
 #[component]
 fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
     let live = Live::expect();
-    let groups = memo(move |_| {
+    let groups = Memo::new(move |_| {
         live.with_groups(|groups| {
             let names = groups.iter().map(|group| group.name.clone());
             names.collect::<Vec<_>>()
@@ -101,7 +101,7 @@ fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
     };
     let option = move |name: String| {
         let is_chosen = query.with_untracked(|query| query.group.as_ref() == Some(&name));
-        view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }.into_any()
+        view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }
     };
     let choice = move || {
         (groups.with(Vec::len) > 1).then(|| {
@@ -116,7 +116,6 @@ fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
                     {groups.get().into_iter().map(option).collect_view()}
                 </select>
             }
-            .into_any()
         })
     };
     view! { {choice} }
@@ -141,7 +140,7 @@ fn Only(query: Memo<WaitsQuery>, which: Which, words: &'static str) -> impl Into
 fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoView {
     let live = Live::expect();
     // The moment it was read changes every time; the picture is drawn again only when something else did.
-    let picture = memo(move |_| {
+    let picture = Memo::new(move |_| {
         told.with(|told| {
             let waits = told.as_ref()?;
             let observed_at = Timestamp::from_millis(0);
@@ -160,18 +159,18 @@ fn Shown(told: RwSignal<Option<Waits>>, query: Memo<WaitsQuery>) -> impl IntoVie
         let waits = picture.get()?;
         let beyond = (!waits.unread.is_empty()).then(|| {
             let nodes = waits.unread.join(", ");
-            view! { <Unread nodes /> }.into_any()
+            view! { <Unread nodes /> }
         });
         let cut = waits
             .is_cut
-            .then(|| view! { <p class="mt-3 text-muted">{words::is_cut()}</p> }.into_any());
+            .then(|| view! { <p class="mt-3 text-muted">{words::is_cut()}</p> });
         let narrowed = query.with(|query| query.narrow(&waits));
         let tree = match (waits.locks.is_empty(), narrowed.locks.is_empty()) {
             (true, _) => view! { <NobodyWaits /> }.into_any(),
             (false, true) => view! { <NothingFound /> }.into_any(),
             (false, false) => view! { <WaitTree waits=narrowed /> }.into_any(),
         };
-        Some(view! { {beyond} {tree} {cut} }.into_any())
+        Some(view! { {beyond} {tree} {cut} })
     };
     view! {
         {drawn}

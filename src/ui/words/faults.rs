@@ -1,8 +1,8 @@
 //! What went wrong, and what a person in front of a page can do about it. English is what the domain says; the details that
 //! nodes, systems and the server's log speak of stay as they were said.
 
+use super::format;
 use crate::domain::{Fault, Verb, WhyNot};
-use crate::ui::format;
 
 use super::told;
 use super::verdicts;

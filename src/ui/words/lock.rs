@@ -2,11 +2,11 @@
 
 pub use super::act::acquire::format;
 pub use super::act::{held_for, lease, no_label, owner};
+use super::format;
 pub use super::frame::all_locks;
 pub use super::nodes::{clock, restarted};
 use super::{Language, language};
 use crate::domain::{Flag, HowEnded, Lock, Owner, Source, Verdict};
-use crate::ui::format;
 
 words! {
     force_release: "Force release…", "强制释放…";

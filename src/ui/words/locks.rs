@@ -1,10 +1,10 @@
 //! The overview: every lock, live.
 
+use super::format;
 use super::{Language, language, verdicts};
 use crate::domain::listing::Sort;
 use crate::domain::search::{Search, SearchError, Wrong};
 use crate::domain::{Flag, Renewals, Source};
-use crate::ui::format;
 use crate::ui::query::Only;
 
 words! {

@@ -45,6 +45,7 @@ pub mod bulk;
 pub mod faults;
 pub mod figures;
 pub mod findings;
+pub mod format;
 pub mod frame;
 pub mod help;
 pub mod libraries;

@@ -1,8 +1,8 @@
 //! The rows of the overview: bundled by what they have in common, and a page at a time.
 
+use super::format;
 use super::{Language, language, locks};
 use crate::domain::By;
-use crate::ui::format;
 
 words! {
     group_by: "Group by", "分组方式";

@@ -133,30 +133,15 @@ pub const BESIDE: &[Rule] = &[rule("GET /metrics", Verb::See, Where::Console, no
 /// The server functions.
 pub const FUNCTIONS: &[Rule] = &[
     rule("board", Verb::See, Where::Console, |_| json!({"page": "/"})),
-    rule(
-        "lock",
-        Verb::See,
-        Where::Group,
-        |id| json!({"group": id.group, "key": id.key.encoded()}),
-    ),
-    rule(
-        "history",
-        Verb::See,
-        Where::Group,
-        |id| json!({"group": id.group, "key": id.key.encoded()}),
-    ),
+    rule("lock", Verb::See, Where::Group, |id| json!({"id": id})),
+    rule("history", Verb::See, Where::Group, |id| json!({"id": id})),
     rule(
         "find",
         Verb::See,
         Where::Console,
         |_| json!({"text": "lock"}),
     ),
-    rule(
-        "raw",
-        Verb::ReadRaw,
-        Where::Group,
-        |id| json!({"group": id.group, "key": id.key.encoded()}),
-    ),
+    rule("raw", Verb::ReadRaw, Where::Group, |id| json!({"id": id})),
     rule("waits", Verb::See, Where::Console, |_| json!({})),
     rule(
         "nodes",

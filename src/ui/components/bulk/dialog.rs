@@ -7,12 +7,9 @@ use super::lines::Lines;
 use super::report::csv;
 use super::run::{Phase, Run};
 use crate::ui::components::fault_notice::FaultNotice;
-use crate::ui::kit::{
-    Banner, Button, CopyButton, DialogHandle, Field, Tone, Variant, field::CONTROL,
-};
+use crate::ui::kit::{Banner, Button, CopyButton, DialogHandle, TextField, Tone, Variant};
 use crate::ui::live::Live;
 use crate::ui::paths;
-use crate::ui::reactive::memo;
 use crate::ui::words::bulk as words;
 
 /// What is inside the dialog.
@@ -24,7 +21,7 @@ pub(super) fn BulkForm(
     handle: DialogHandle,
 ) -> impl IntoView {
     let live = Live::expect();
-    let sums = memo(move |_| run.sums(live));
+    let sums = Memo::new(move |_| run.sums(live));
     let told = move || {
         let sums = sums.get();
         match run.phase.get() {
@@ -45,7 +42,7 @@ pub(super) fn BulkForm(
         }
     };
     // The form stays as it is while the nodes are asked again: what was typed is not lost.
-    let part_now = memo(move |_| match run.phase.get() {
+    let part_now = Memo::new(move |_| match run.phase.get() {
         Phase::Idle | Phase::Rehearsing | Phase::Ready => Phase::Ready,
         other @ (Phase::Running | Phase::Over) => other,
     });
@@ -56,7 +53,7 @@ pub(super) fn BulkForm(
         Phase::Running => view! { <Running run /> }.into_any(),
         Phase::Over => view! { <Over run handle /> }.into_any(),
     };
-    let count = memo(move |_| run.lines.with(Vec::len));
+    let count = Memo::new(move |_| run.lines.with(Vec::len));
     view! {
         <div class="flex flex-col gap-4 p-5">
             <h2 id="bulk-title" class="text-lg font-semibold">
@@ -69,8 +66,8 @@ pub(super) fn BulkForm(
             <p role="status" class="font-medium">
                 {told}
             </p>
-            {move || view! { <Lines run /> }.into_any()}
-            {move || run.fault.get().map(|fault| view! { <FaultNotice fault /> }.into_any())}
+            {move || view! { <Lines run /> }}
+            {move || run.fault.get().map(|fault| view! { <FaultNotice fault /> })}
             {part}
         </div>
     }
@@ -80,12 +77,12 @@ pub(super) fn BulkForm(
 fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
     let live = Live::expect();
     let typed = RwSignal::new(String::new());
-    let sums = memo(move |_| run.sums(live));
-    let is_grave = memo(move |_| {
+    let sums = Memo::new(move |_| run.sums(live));
+    let is_grave = Memo::new(move |_| {
         run.lines
             .with(|lines| lines.iter().any(|line| line.is_grave))
     });
-    let phrase = memo(move |_| is_grave.get().then(|| words::phrase(sums.get().would)));
+    let phrase = Memo::new(move |_| is_grave.get().then(|| words::phrase(sums.get().would)));
     let why_not = Signal::derive(move || {
         if run.phase.get() != Phase::Ready {
             Some(words::still_asking().to_owned())
@@ -108,45 +105,39 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
         }
     };
     let confirm = move || {
-        let phrase = phrase.get()?;
-        Some(
+        phrase.get().map(|phrase| {
             view! {
-                <Field id="bulk-confirm" label=words::confirm(&phrase) hint=words::confirm_hint()>
-                    <input
-                        id="bulk-confirm"
-                        class=format!("{CONTROL} font-mono")
-                        autocomplete="off"
-                        spellcheck="false"
-                        aria-describedby="bulk-confirm-hint"
-                        aria-required="true"
-                        prop:value=move || typed.get()
-                        on:input=move |event| typed.set(event_target_value(&event))
-                    />
-                </Field>
+                <TextField
+                    id="bulk-confirm"
+                    label=words::confirm(&phrase)
+                    hint=words::confirm_hint()
+                    value=typed
+                    mono=true
+                    required=true
+                />
             }
-            .into_any(),
-        )
+        })
     };
+    Effect::new(move |before: Option<String>| {
+        let reason = run.reason.get();
+        if before.is_some_and(|before| before != reason) {
+            run.keep();
+        }
+        reason
+    });
     view! {
         // Its rows are rows of the dialog, so that the last one stays in sight wherever the dialog is scrolled to.
         <form class="contents" on:submit=submit novalidate=true>
             <Banner tone=Tone::Warn announced=false>
                 {words::no_undo()}
             </Banner>
-            <Field id="bulk-reason" label=words::reason() hint=words::reason_hint()>
-                <input
-                    id="bulk-reason"
-                    class=CONTROL
-                    autocomplete="off"
-                    aria-describedby="bulk-reason-hint"
-                    aria-required="true"
-                    prop:value=move || run.reason.get()
-                    on:input=move |event| {
-                        run.reason.set(event_target_value(&event));
-                        run.keep();
-                    }
-                />
-            </Field>
+            <TextField
+                id="bulk-reason"
+                label=words::reason()
+                hint=words::reason_hint()
+                value=run.reason
+                required=true
+            />
             {confirm}
             <div class="flex flex-wrap justify-end gap-2">
                 <Button why_not=asking on_press=move |()| run.rehearse()>
@@ -169,7 +160,7 @@ fn Deciding(run: Run, handle: DialogHandle) -> impl IntoView {
 #[component]
 fn Running(run: Run) -> impl IntoView {
     let live = Live::expect();
-    let sums = memo(move |_| run.sums(live));
+    let sums = Memo::new(move |_| run.sums(live));
     let done = move || {
         let sums = sums.get();
         sums.released + sums.partly + sums.left_alone
@@ -198,7 +189,7 @@ fn Over(run: Run, handle: DialogHandle) -> impl IntoView {
         format!("data:text/csv;charset=utf-8,{text}")
     };
     let live = Live::expect();
-    let rest = memo(move |_| run.sums(live).not_tried);
+    let rest = Memo::new(move |_| run.sums(live).not_tried);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
             <CopyButton text=report label=words::copy_report() />
@@ -212,7 +203,7 @@ fn Over(run: Run, handle: DialogHandle) -> impl IntoView {
             </a>
             {move || {
                 (rest.get() > 0)
-                    .then(|| view! { <Button on_press=move |()| run.rehearse()>{words::rehearse_again()}</Button> }.into_any())
+                    .then(|| view! { <Button on_press=move |()| run.rehearse()>{words::rehearse_again()}</Button> })
             }}
             <Button autofocus=true on_press=move |()| handle.close()>
                 {words::close()}

@@ -6,7 +6,6 @@ use super::report::told;
 use super::run::{Line, Run};
 use crate::ui::components::lock_name::LockName;
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::bulk as words;
 
 /// Of more locks than this those are followed only that are on the page anyway.
@@ -18,7 +17,7 @@ pub(super) fn Lines(
     /// What is being done.
     run: Run,
 ) -> impl IntoView {
-    let count = memo(move |_| run.lines.with(Vec::len));
+    let count = Memo::new(move |_| run.lines.with(Vec::len));
     let head = "sticky top-0 bg-sunken px-3 py-1.5 text-start font-medium text-muted";
     view! {
         <div
@@ -31,13 +30,13 @@ pub(super) fn Lines(
                 <thead>
                     <tr>
                         {[words::lock(), words::owner(), words::outcome()]
-                            .map(|title| view! { <th scope="col" class=head>{title}</th> }.into_any())
+                            .map(|title| view! { <th scope="col" class=head>{title}</th> })
                             .collect_view()}
                     </tr>
                 </thead>
                 <tbody>
                     <For each=move || 0..count.get() key=|nth| *nth let:nth>
-                        {run.lines.with_untracked(|lines| lines.get(nth).cloned()).map(|line| view! { <Row run nth line /> }.into_any())}
+                        {run.lines.with_untracked(|lines| lines.get(nth).cloned()).map(|line| view! { <Row run nth line /> })}
                     </For>
                 </tbody>
             </table>
@@ -52,7 +51,7 @@ fn Row(run: Run, nth: usize, line: Line) -> impl IntoView {
     if run.lines.with_untracked(Vec::len) <= FOLLOWED {
         live.follow(&id);
     }
-    let outcome = memo(move |_| {
+    let outcome = Memo::new(move |_| {
         run.lines.with(|lines| {
             let line = lines.get(nth)?;
             let lock = live.with_locks(|locks| locks.get(&line.picked.id).cloned());
@@ -61,7 +60,7 @@ fn Row(run: Run, nth: usize, line: Line) -> impl IntoView {
     });
     let said = move || {
         let (words, tone) = outcome.get()?;
-        Some(view! { <span class=tone.text()>{words}</span> }.into_any())
+        Some(view! { <span class=tone.text()>{words}</span> })
     };
     view! {
         <tr>

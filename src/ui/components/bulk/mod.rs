@@ -14,15 +14,14 @@ use self::dialog::BulkForm;
 use self::run::{Phase, Run};
 use super::fault_notice::FaultNotice;
 use super::selection::Selection;
+use crate::domain::Fault;
 use crate::domain::bulk::MOST_AT_ONCE;
-use crate::domain::{Fault, Picked};
 use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Variant, draft};
-use crate::ui::later::{later, part};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::paths;
 use crate::ui::query::Query;
-use crate::ui::reactive::{effect, effect_since, memo};
 use crate::ui::words::bulk as words;
 
 /// Says how many locks are selected, and what can be done with them; fetched when the first one is.
@@ -36,11 +35,10 @@ pub fn BulkBar(
     };
     let is_wanted = RwSignal::new(false);
     let hash = use_location().hash;
-    let all_asked = memo(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
-    effect(move || {
+    let all_asked = Memo::new(move |_| hash.with(|hash| hash == paths::SELECT_ALL));
+    Effect::new(move || {
         // Somebody may have been signed out in the middle of it. Once only: setting it again would draw the bar anew.
-        let is_needed =
-            selection.count() > 0 || all_asked.get() || draft::kept(run::DRAFT).is_some();
+        let is_needed = selection.count() > 0 || all_asked.get() || draft::is_kept(run::DRAFT);
         if is_needed && !is_wanted.get_untracked() {
             is_wanted.set(true);
         }
@@ -48,12 +46,12 @@ pub fn BulkBar(
     let shown = move || {
         is_wanted
             .get()
-            .then(|| later(move || Box::pin(bar(selection, query, all_asked))))
+            .then(|| lazy_view(move || bar(selection, query, all_asked)))
     };
     view! { <div class="sticky bottom-[calc(var(--nav-edge,0px)+0.75rem)] z-20 empty:hidden">{move || shown()}</div> }.into_any()
 }
 
-part! { dialogs: fn bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> view! { <Bar selection query all_asked /> } }
+lazy! { dialogs: fn bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> view! { <Bar selection query all_asked /> } }
 
 #[component]
 fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl IntoView {
@@ -66,14 +64,14 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         open.set(true);
     };
     // Somebody was signed out in the middle of it, or loaded the page again.
-    effect(move || {
+    Effect::new(move || {
         if let Some((picked, reason)) = run::kept() {
             selection.add(picked);
             run.reason.set(reason);
             begin();
         }
     });
-    effect_since(move |was_open: Option<bool>| {
+    Effect::new(move |was_open: Option<bool>| {
         let is_open = open.get();
         if was_open == Some(true) && !is_open {
             draft::forget(run::DRAFT);
@@ -84,7 +82,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         is_open
     });
     // What is shown may be less than the list has; how much that is changes while somebody selects.
-    let counted = memo(move |_| {
+    let counted = Memo::new(move |_| {
         let (count, total) = (selection.count(), live.total());
         let is_a_part = selection.is_all_shown() || count >= MOST_AT_ONCE;
         match is_a_part && count < total && query.with(|query| query.by.is_none()) {
@@ -92,7 +90,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
             false => words::count(count),
         }
     });
-    let offers = memo(move |_| selection.is_all_shown() && selection.count() < live.total());
+    let offers = Memo::new(move |_| selection.is_all_shown() && selection.count() < live.total());
     let is_picking = RwSignal::new(false);
     let picking = Signal::derive(move || is_picking.get().then(|| words::picking().to_owned()));
     let fault = RwSignal::new(None::<Fault>);
@@ -106,7 +104,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         fault.set(None);
         has_none.set(false);
         spawn_local(async move {
-            match asking.await.and_then(|told| told.read::<Vec<Picked>>()) {
+            match asking.await {
                 Ok(picked) => {
                     let is_empty = picked.is_empty();
                     selection.replace(picked);
@@ -120,7 +118,7 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         });
     };
     let navigate = use_navigate();
-    effect(move || {
+    Effect::new(move || {
         if all_asked.get() {
             pick_all();
             // Once only: who comes back here, or loads the page again, has selected nothing.
@@ -135,8 +133,8 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
     let why_not = Signal::derive(move || {
         (selection.count() > MOST_AT_ONCE).then(|| words::too_many(MOST_AT_ONCE))
     });
-    let has_report = memo(move |_| run.phase.get() == Phase::Over && !open.get());
-    let is_shown = memo(move |_| {
+    let has_report = Memo::new(move |_| run.phase.get() == Phase::Over && !open.get());
+    let is_shown = Memo::new(move |_| {
         selection.count() > 0 || has_report.get() || has_none.get() || fault.with(Option::is_some)
     });
     let said = move || match selection.count() {
@@ -152,8 +150,8 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
                 aria-label=words::selected()
             >
                 <p role="status" class="grow font-medium">{said}</p>
-                {move || offers.get().then(|| view! { <Button why_not=picking on_press=move |()| pick_all()>{move || words::select_all_of(live.total(), MOST_AT_ONCE)}</Button> }.into_any())}
-                {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{words::report()}</Button> }.into_any())}
+                {move || offers.get().then(|| view! { <Button why_not=picking on_press=move |()| pick_all()>{move || words::select_all_of(live.total(), MOST_AT_ONCE)}</Button> })}
+                {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{words::report()}</Button> })}
                 <Button on_press=move |()| {
                     selection.clear();
                     run.forget();
@@ -162,10 +160,10 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
                 }>{words::clear()}</Button>
                 {move || (selection.count() > 0).then(|| view! {
                     <Button variant=Variant::Danger why_not on_press=move |()| begin()>{words::release()}</Button>
-                }.into_any())}
-                {move || fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> }.into_any())}
+                })}
+                {move || fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> })}
             </section>
-        }.into_any())
+        })
     };
     view! {
         {move || shown()}

@@ -3,13 +3,11 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use crate::domain::{
-    Environment, Fault, Lock, LockId, NodeAct, Picked, Rehearsed, Released, SeenHold,
-};
+use crate::domain::{Fault, Lock, LockId, NodeAct, Picked, Released, SeenHold};
 use crate::ui::kit::draft;
 use crate::ui::live::Live;
 use crate::ui::words::libraries;
-use crate::ui::{calls, format, wire};
+use crate::ui::{calls, format};
 
 /// Under which name it is kept while the dialog is open.
 pub(super) const DRAFT: &str = "lockkeeper-bulk";
@@ -150,9 +148,7 @@ impl Run {
                     None => picked.fingerprint.as_str()[..8].to_owned(),
                 },
                 harm,
-                // A group that is not known may be one that matters.
-                is_grave: harm.is_some()
-                    || environment.is_none_or(|kind| kind == Environment::Production),
+                is_grave: picked.format.asks_to_confirm(environment),
                 fate: Fate::Waiting,
                 picked,
             }
@@ -178,8 +174,7 @@ impl Run {
         self.fault.set(None);
         self.phase.set(Phase::Rehearsing);
         spawn_local(async move {
-            let told = calls::rehearse_releases(asked).await;
-            match told.and_then(|told| told.read::<Vec<Rehearsed>>()) {
+            match calls::rehearse_releases(asked).await {
                 Ok(ends) => {
                     let mut ends = ends.into_iter();
                     self.lines.try_update(|lines| {
@@ -272,10 +267,7 @@ impl Run {
         let picked: Vec<Picked> = self
             .lines
             .with_untracked(|lines| lines.iter().map(|line| line.picked.clone()).collect());
-        let kept = (picked, self.reason.get_untracked());
-        if let Ok(text) = serde_json::to_string(&kept) {
-            draft::keep(DRAFT, &text);
-        }
+        draft::keep(DRAFT, &(picked, self.reason.get_untracked()));
     }
 }
 
@@ -293,5 +285,5 @@ fn seen_by_now(lock: Option<&Lock>, picked: &Picked) -> SeenHold {
 
 /// What was being decided when the page went away.
 pub(super) fn kept() -> Option<(Vec<Picked>, String)> {
-    wire::read(&draft::kept(DRAFT)?).ok()
+    draft::kept(DRAFT)
 }

@@ -44,7 +44,7 @@ pub fn Column(
                 }
             >
                 {words::column(sort)}
-                {move || view! { <Icon sign=sign() /> }.into_any()}
+                {move || view! { <Icon sign=sign() /> }}
             </button>
         </th>
     }

@@ -9,7 +9,6 @@ use wasm_bindgen::JsCast;
 use super::rows::Rows;
 use super::viewport::Viewport;
 use crate::domain::LockId;
-use crate::ui::reactive::{effect, memo};
 
 /// The row that the keyboard is at. A handle: copy it freely.
 #[derive(Clone, Copy)]
@@ -30,7 +29,7 @@ impl Cursor {
     /// On no row yet.
     pub fn new(rows: Memo<Rows>, viewport: Viewport) -> Self {
         let at = RwSignal::new(None::<LockId>);
-        let stop = memo(move |_| {
+        let stop = Memo::new(move |_| {
             rows.with(|rows| {
                 let at = at.get().filter(|at| rows.row_of(at).is_some());
                 at.or_else(|| {
@@ -51,12 +50,12 @@ impl Cursor {
 
     /// Listens, in the browser, for as long as the table lives.
     pub fn follow(self) {
-        effect(move || {
+        Effect::new(move || {
             let listening = window_event_listener(ev::keydown, move |event| self.press(&event));
             on_cleanup(move || listening.remove());
         });
         // A row that was gone to before it was there.
-        effect(move || {
+        Effect::new(move || {
             if let Some(row) = self.wanted.get()
                 && let Some(id) = self.rows.with(|rows| rows.at(row).cloned())
             {
@@ -66,7 +65,7 @@ impl Cursor {
             }
         });
         // It takes the focus at once, or as soon as it is drawn.
-        effect(move || {
+        Effect::new(move || {
             let id = self.at.get().filter(|_| self.is_called.get());
             let row = id.and_then(|id| {
                 self.rows.with(|rows| {
@@ -84,7 +83,7 @@ impl Cursor {
             }
         });
         // One row is within reach of Tab. Rows come without, so whenever others are drawn it is looked for again.
-        effect(move || {
+        Effect::new(move || {
             let row = self.rows.with(|rows| {
                 let _drawn = self.viewport.drawn(rows.origin);
                 self.stop.read().as_ref().and_then(|id| rows.row_of(id))

@@ -8,8 +8,7 @@ use leptos::task::{spawn_local, tick};
 use wasm_bindgen::JsCast;
 
 use super::pace::{Pace, rows_f64};
-use crate::ui::live::ROWS_AT_FIRST;
-use crate::ui::reactive::effect;
+use crate::ui::first_view::ROWS_AT_FIRST;
 
 /// So many rows are drawn beyond those on screen, above and below.
 const BEYOND: isize = 6;
@@ -55,7 +54,7 @@ impl Viewport {
 
     /// Follows the screen, in the browser, for as long as the table lives.
     pub fn follow(self) {
-        effect(move || {
+        Effect::new(move || {
             self.at_next_frame();
             let scrolling = window_event_listener_untyped("scroll", move |_| self.at_next_frame());
             let resizing = window_event_listener_untyped("resize", move |_| self.at_next_frame());

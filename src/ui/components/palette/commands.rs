@@ -133,7 +133,7 @@ fn always(list: &Query) -> Vec<Command> {
     let go = |words, path: &str| command(words, palette::page(), Does::Go(path.to_owned()));
     let leave = |words, kind, path: &str| command(words, kind, Does::Leave(path.to_owned()));
     let export = |words, kind| {
-        let path = paths::locks_export(list, kind);
+        let path = list.export(kind);
         command(words, palette::action(), Does::Leave(path))
     };
     let set = |words, does| command(words, palette::setting(), does);

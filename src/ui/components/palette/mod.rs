@@ -19,10 +19,9 @@ use self::commands::{Command, Does, There};
 use super::saved_views;
 use crate::domain::Found;
 use crate::ui::kit::Dialog;
-use crate::ui::later::{later, part};
+use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
-use crate::ui::reactive::{effect, memo};
 use crate::ui::shortcuts::Shortcuts;
 use crate::ui::words::palette;
 use crate::ui::{calls, paths};
@@ -38,7 +37,7 @@ pub fn Palette() -> impl IntoView {
     let open = Shortcuts::expect().palette;
     let location = use_location();
     let is_out = Live::expect().is_out;
-    effect(move || {
+    Effect::new(move || {
         let here = paths::here(&location.pathname.read(), &location.search.read());
         // Who signed out in another tab is not followed in this one.
         if !is_out.get_untracked() {
@@ -46,13 +45,13 @@ pub fn Palette() -> impl IntoView {
         }
     });
     // Whoever moves or types may ask for a dialog next: it shall be there by then.
-    effect(|| {
+    Effect::new(|| {
         let is_asked = Rc::new(Cell::new(false));
         let ask = move || {
             if !is_asked.replace(true) {
                 spawn_local(async {
-                    // What went wrong is told where it is shown, after another try.
-                    let _told_later = fetch().await;
+                    // A failure is shown where the dialog is, after another try.
+                    let _shown_there = preload().await;
                 });
             }
         };
@@ -66,11 +65,11 @@ pub fn Palette() -> impl IntoView {
             moving.remove();
         });
     });
-    let children = Callback::new(|_| later(|| Box::pin(inside())));
+    let children = Callback::new(|_| lazy_view(inside).into_any());
     view! { <Dialog open labelled_by="palette-title" children /> }
 }
 
-part! { dialogs fetched by fetch: fn inside() -> view! { <Inside /> } }
+lazy! { dialogs preload preload: fn inside() -> view! { <Inside /> } }
 
 #[component]
 fn Inside() -> impl IntoView {
@@ -98,7 +97,7 @@ fn Inside() -> impl IntoView {
                     return;
                 }
                 spawn_local(async move {
-                    let answer = calls::find(wanted).await.and_then(|told| told.read());
+                    let answer = calls::find(wanted).await;
                     // An older answer may come after a newer one, and the palette may be closed meanwhile.
                     if is_latest() {
                         found.try_set(answer.map_err(|_| ()));
@@ -114,7 +113,7 @@ fn Inside() -> impl IntoView {
         paths::LOCKS => Query::parse(&location.search.read_untracked()),
         _ => Query::default(),
     };
-    let shown = memo(move |_| {
+    let shown = Memo::new(move |_| {
         let there = There {
             views: saved_views::views(live),
             list: looked_at.clone(),
@@ -214,7 +213,7 @@ fn Inside() -> impl IntoView {
                         .get()
                         .into_iter()
                         .enumerate()
-                        .map(|(nth, command)| view! { <Row nth command chosen run=Callback::new(move |command: Command| run(&command)) /> }.into_any())
+                        .map(|(nth, command)| view! { <Row nth command chosen run=Callback::new(move |command: Command| run(&command)) /> })
                         .collect_view()
                 }}
             </ul>

@@ -1,23 +1,27 @@
 //! Releasing somebody else's lock: the dialog, which follows the lock while it is open and watches what became of it after.
 
 mod confirmation;
+mod confirmation_field;
+mod doubt;
 mod draft;
 mod facts;
 mod form;
 mod harm;
+mod owner_choice;
 mod reach;
 mod result;
 mod standing;
+mod target;
+mod target_changed;
 
 use leptos::prelude::*;
 
-use self::draft::Draft;
+use self::draft::ReleaseDraft;
 use self::form::ReleaseForm;
 use self::harm::ReleaseHarm;
 use self::result::ReleaseResult;
-use crate::domain::{Confidence, Fault, Fingerprint, GroupView, Lock, Released};
+use crate::domain::{Confidence, Fault, Fingerprint, GroupView, Lock, Released, Timestamp};
 use crate::ui::kit::{Dialog, DialogHandle};
-use crate::ui::reactive::effect_since;
 use crate::ui::words::libraries;
 
 /// Why a lock like this is never released for its owner.
@@ -37,6 +41,36 @@ struct Act {
     released: Released,
     /// Why it is not released everywhere where it has to be.
     shortfall: Option<Fault>,
+}
+
+impl Act {
+    /// What a release of this hold came to; nothing where nothing was released.
+    fn of(
+        lock: Lock,
+        fingerprint: Fingerprint,
+        end: Result<Released, Fault>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let (released, shortfall) = match end {
+            Ok(released) => (released, None),
+            Err(Fault::PartlyReleased { ref nodes, .. }) => {
+                let released = Released {
+                    nodes: nodes.clone(),
+                    at: now,
+                    holds: None,
+                    seen_after: None,
+                };
+                (released, end.err())
+            }
+            Err(_) => return None,
+        };
+        Some(Self {
+            lock,
+            fingerprint,
+            released,
+            shortfall,
+        })
+    }
 }
 
 /// The dialog that releases a lock by force.
@@ -70,12 +104,12 @@ pub fn ReleaseDialog(
         .into_any()
     });
     // Whoever signed in again, or loaded the page again in the middle, goes on where they were; whoever closes the dialog is done.
-    effect_since(move |was_open: Option<bool>| {
+    Effect::new(move |was_open: Option<bool>| {
         let is_open = open.get();
         let id = lock.with_untracked(|lock| lock.id.clone());
         match was_open {
-            None if Draft::kept(&id).is_some() => open.set(true),
-            Some(true) if !is_open => Draft::forget(&id),
+            None if ReleaseDraft::is_kept(&id) => open.set(true),
+            Some(true) if !is_open => ReleaseDraft::forget(&id),
             None | Some(_) => {}
         }
         is_open

@@ -10,7 +10,6 @@ use crate::ui::audit_query::AuditQuery;
 use crate::ui::format;
 use crate::ui::kit::{Banner, Button, DialogHandle, Icon, Link, Sign, Tone};
 use crate::ui::live::Live;
-use crate::ui::reactive::memo;
 use crate::ui::words::act as words;
 use crate::ui::words::faults::sentence;
 use crate::ui::words::lock::name as owner_name;
@@ -32,7 +31,7 @@ pub fn ReleaseResult(
     } = act;
     let (id, at) = (lock.id.clone(), released.at);
     let until = at.plus_millis(i64::try_from(lock.watch_ms(at)).unwrap_or(i64::MAX));
-    let aftermath = memo(move |before: Option<&Aftermath>| {
+    let aftermath = Memo::new(move |before: Option<&Aftermath>| {
         let current = live.lock(&id);
         let current = current.as_ref().map(|lock| (lock, live.seen_at(lock)));
         Aftermath::now(&fingerprint, at, until, current, live.now.get(), before)

@@ -81,7 +81,6 @@ pub fn LineChart(
                     stroke-dasharray=dashes
                 ></line>
             }
-            .into_any()
         };
         strokes.with(|strokes| strokes.iter().map(line).collect_view())
     };
@@ -100,7 +99,6 @@ pub fn LineChart(
                     stroke-dasharray="2 3"
                 ></line>
             }
-            .into_any()
         };
         levels.with(|levels| levels.iter().map(line).collect_view())
     };
@@ -115,7 +113,6 @@ pub fn LineChart(
                     {level.words.clone()}
                 </span>
             }
-            .into_any()
         };
         levels.with(|levels| levels.iter().map(word).collect_view())
     };

@@ -68,13 +68,12 @@ pub fn Chart(
         .into_iter()
         .map(|title| {
             view! { <th scope="col" class="pe-4 text-start font-medium text-muted">{title}</th> }
-                .into_any()
         })
         .collect_view();
     let cells = move || {
         let row = |cells: Vec<String>| {
-            let cell = |text| view! { <td class="pe-4">{text}</td> }.into_any();
-            view! { <tr>{cells.into_iter().map(cell).collect_view()}</tr> }.into_any()
+            let cell = |text| view! { <td class="pe-4">{text}</td> };
+            view! { <tr>{cells.into_iter().map(cell).collect_view()}</tr> }
         };
         rows.get().into_iter().map(row).collect_view()
     };

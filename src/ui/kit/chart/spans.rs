@@ -78,7 +78,6 @@ fn Row(row: SpanRow, reach: Reach) -> impl IntoView {
                     <path d="M-4 2 4 10M4 2-4 10" stroke="currentColor" stroke-width="2" stroke-linecap="round"></path>
                 </svg>
             }
-            .into_any()
         });
         // What goes on has no end on the right.
         let radius = if span.goes_on { "0" } else { "2" };
@@ -86,12 +85,10 @@ fn Row(row: SpanRow, reach: Reach) -> impl IntoView {
             <rect class=tone x=share(from) y="5" width=share((until - from).max(3)) height="10" rx=radius fill="currentColor" fill-opacity="0.75"></rect>
             {cut}
         }
-        .into_any()
     };
     let tick = |at: &i64| {
         let x = share(reach.place(*at));
         view! { <line class="text-ink" x1=x.clone() y1="2" x2=x y2="18" stroke="currentColor" stroke-width="1"></line> }
-            .into_any()
     };
     let ticks = row.ticks.iter().filter(|at| reach.has(**at)).map(tick);
     view! {

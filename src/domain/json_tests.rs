@@ -1,10 +1,15 @@
 //! Everything that crosses the wire comes back as it was.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use strum::VariantArray as _;
 
-use super::*;
-use crate::domain::Source;
+use super::{
+    AcquiredAt, ActOutcome, Answer, Change, Confidence, Ending, Evidence, Fault, Fingerprint, Flag,
+    Format, Lease, Lock, LockId, LockKey, Mode, NodeAct, NodeAnswer, Owner, Renewals, Source,
+    Timestamp, Verdict,
+};
 
 fn survives<T: serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
     let json = serde_json::to_string(value).unwrap();

@@ -1,0 +1,39 @@
+//! Whose hold is to be released, where several hold the lock.
+
+use leptos::prelude::*;
+
+use super::super::owner_name::OwnerName;
+use crate::domain::{Fingerprint, Owner};
+use crate::ui::words::act as words;
+
+/// One of several owners; nothing where there is only one.
+#[component]
+pub(super) fn OwnerChoice(
+    owners: Vec<Owner>,
+    chosen: (Signal<Fingerprint>, SignalSetter<Fingerprint>),
+) -> impl IntoView {
+    let (chosen, choose) = chosen;
+    let choice = move |owner: Owner| {
+        let fingerprint = owner.fingerprint.clone();
+        let is_chosen = chosen.with_untracked(|chosen| *chosen == fingerprint);
+        view! {
+            <label class="flex items-center gap-2">
+                <input
+                    type="radio"
+                    name="owner"
+                    checked=is_chosen
+                    on:change=move |_| choose.set(fingerprint.clone())
+                />
+                <OwnerName owner />
+            </label>
+        }
+    };
+    (owners.len() > 1).then(|| {
+        view! {
+            <fieldset class="flex flex-col gap-1">
+                <legend class="mb-1 font-medium">{words::whose()}</legend>
+                {owners.into_iter().map(choice).collect_view()}
+            </fieldset>
+        }
+    })
+}
