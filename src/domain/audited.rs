@@ -34,6 +34,7 @@ pub struct Audited {
     pub group: Option<String>,
     /// Which lock of it; absent as a whole where it was about none.
     #[serde(flatten)]
+    #[schema(value_type = AuditedKey)]
     pub key: Option<LockKey>,
     /// The owner that it was about: for an acquire, the one that asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +74,19 @@ pub struct Audited {
     /// (Where the end is unknown) what each node showed of the lock when it was looked at afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<NodeAnswer>,
+}
+
+/// How the documentation of the API shows the name of a lock that an entry may lack.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it stands for `Option<LockKey>` in the OpenAPI document"
+)]
+struct AuditedKey {
+    /// The lock's name; percent-encoded where it is not UTF-8.
+    key: Option<String>,
+    /// The same as one percent-encoded path segment: exact for every name.
+    key_encoded: Option<String>,
 }
 
 impl Audited {

@@ -25,7 +25,6 @@ mod reload;
 pub mod restarts;
 pub mod seal;
 mod serve;
-pub mod shared;
 pub mod sighting;
 pub mod state;
 pub mod storage;

@@ -15,7 +15,7 @@ use super::text::{Page, Style, visible};
 use super::{Failure, counted};
 use crate::domain::finding::Untold;
 use crate::domain::{Checkup, Finding, GroupView, NodeState, Severity, Unchecked};
-use crate::server::doctor::{examine_state, examine_storage, examine_transport};
+use crate::server::doctor::{examine_storage, examine_transport};
 use crate::server::index::Survey;
 
 /// Lines are broken before they are wider than this.
@@ -56,13 +56,6 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
     for ((checkup, group), survey) in checkups.iter_mut().zip(&groups).zip(&surveys) {
         checkup.unchecked.extend(not_gone_over(group, survey));
     }
-    let state = match &direct.state {
-        Some(shared) => {
-            let now = direct.operations.index().now();
-            Some(examine_state(shared, now).await)
-        }
-        None => None,
-    };
     let storage = match &direct.storage {
         Some(storage) => {
             let now = direct.operations.index().now();
@@ -73,14 +66,10 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
     let now = direct.operations.index().now();
     let in_clear = direct.in_clear_at;
     let transport = in_clear.map(|address| examine_transport(address, now));
-    let own = state.iter().chain(&storage);
-    let is_fit = checkups.iter().chain(own).all(|checkup| checkup.fit);
+    let is_fit = checkups.iter().chain(&storage).all(|checkup| checkup.fit);
     let warnings = &direct.warnings;
     let printed = if options.straight.json {
         let mut told = json!({ "fit": is_fit, "groups": checkups, "warnings": warnings });
-        if let Some(state) = &state {
-            told["state"] = json!({ "fit": state.fit, "findings": state.findings });
-        }
         if let Some(storage) = &storage {
             told["storage"] = json!({ "fit": storage.fit, "findings": storage.findings });
         }
@@ -99,20 +88,13 @@ pub async fn run(options: Check) -> Result<u8, Failure> {
             of_checkup(page, checkup, &about)
         };
         let groups = checkups.iter().zip(&groups).map(of_group);
-        let state = state
-            .iter()
-            .map(|state| of_checkup(page, state, "what the consoles share"));
         let transport = transport
             .iter()
             .map(|transport| of_checkup(page, transport, "who may come in"));
         let storage = storage
             .iter()
             .map(|storage| of_checkup(page, storage, "the audit"));
-        groups
-            .chain(state)
-            .chain(storage)
-            .chain(transport)
-            .collect::<String>()
+        groups.chain(storage).chain(transport).collect::<String>()
     };
     print(&printed)?;
     Ok(if is_fit { 0 } else { status::FAILED })

@@ -23,7 +23,6 @@ use crate::server::index::Index;
 use crate::server::nodes::Group;
 use crate::server::operations::Operations;
 use crate::server::restarts::RestartFile;
-use crate::server::shared::Shared;
 use crate::server::storage::Storage;
 
 /// How long work that goes on in the background may keep the command from ending.
@@ -36,8 +35,6 @@ pub struct Direct {
     pub actor: Actor,
     pub groups: Vec<Arc<Group>>,
     audit: Audit,
-    /// What several consoles share.
-    pub state: Option<Shared>,
     /// Where the audit is, if there is anything yet.
     pub storage: Option<Storage>,
     /// Where the console keeps which nodes restarted.
@@ -67,7 +64,6 @@ impl Direct {
             }
         }
         Ok(Self {
-            state: config.state.map(Shared::new),
             in_clear_at,
             warnings: config.warnings,
             ..Self::on(configs, &audit, &config.storage, config.restarts)
@@ -97,7 +93,6 @@ impl Direct {
             audit,
             actor: Actor::command_line(who::am_i()),
             groups,
-            state: None,
             storage: is_there.then_some(storage),
             restarts,
             in_clear_at: None,

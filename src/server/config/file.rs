@@ -13,7 +13,7 @@ use super::source::{Environment, Source};
 use super::values::{Rule, Text, Wrong};
 use super::{
     Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, audit, group, log,
-    sign_in, state, telemetry, tls, webhook,
+    sign_in, telemetry, tls, webhook,
 };
 
 #[serde_as]
@@ -36,7 +36,6 @@ struct File {
     webhook: Vec<Spanned<WebhookConfig>>,
     audit: super::AuditConfig,
     storage: StorageConfig,
-    state: Option<Spanned<state::Table>>,
     group: Vec<Spanned<GroupTable>>,
 }
 
@@ -62,7 +61,6 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
     }
     config.audit = file.audit;
     config.storage = file.storage;
-    config.state = state::read(&source, file.state)?;
     config.otlp = telemetry::read(&source, file.telemetry, environment, &mut config.warnings)?;
     read_groups(&source, file.group, &mut config)?;
     let names: Vec<String> = config
@@ -91,7 +89,7 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
     Ok(config)
 }
 
-/// Reads the groups, whose names are all different. The keys of `[state]` are none of their locks.
+/// Reads the groups, whose names are all different.
 fn read_groups(
     source: &Source<'_>,
     tables: Vec<Spanned<GroupTable>>,
@@ -101,16 +99,13 @@ fn read_groups(
         let why = "there is no [[group]]; name at least one group with its nodes";
         return Err(ConfigError(source.at(0..0, why)));
     }
-    let reserved = config.state.as_ref().map(|state| state.pattern());
     for table in tables {
         let place = Spanned::new(table.span(), ());
-        for mut group in group::read(source, table.into_inner(), &mut config.warnings)? {
+        for group in group::read(source, table.into_inner(), &mut config.warnings)? {
             if config.groups.iter().any(|known| known.name == group.name) {
                 let why = format!("the group \"{}\" is there twice", group.name);
                 return Err(source.error(&place, &why));
             }
-            group.ignore.extend(reserved.clone());
-            group.reserved.extend(reserved.clone());
             config.groups.push(group);
         }
     }

@@ -117,7 +117,6 @@ fn read_one(source: &Source<'_>, table: GroupTable) -> Result<GroupConfig, Confi
         feed: table.feed,
         pins,
         ignore: table.ignore,
-        reserved: Vec::new(),
         scan_share_percent: table.scan_share_percent.unwrap_or(DEFAULT_SCAN_SHARE),
         read_only: table.read_only,
         connect_timeout: table.connect_timeout.unwrap_or(Duration::from_secs(1)),

@@ -27,10 +27,6 @@ impl Later {
 impl Config {
     /// What is said anew and holds only when the console is started again.
     pub fn waits_for_a_restart(&self, later: &Self) -> Vec<&'static str> {
-        let state = |config: &Self| {
-            let state = config.state.as_ref()?;
-            Some((state.server.clone(), state.prefix.clone(), state.timeout))
-        };
         let parts = [
             ("listen", self.listen != later.listen),
             ("tls_certificate_file, tls_key_file", self.tls != later.tls),
@@ -39,7 +35,6 @@ impl Config {
             ("[telemetry]", self.otlp != later.otlp),
             ("[audit]", self.audit != later.audit),
             ("[storage]", self.storage != later.storage),
-            ("[state]", state(self) != state(later)),
             (
                 "[sign_in] idle, longest",
                 self.access.sessions != later.access.sessions,

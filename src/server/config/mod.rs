@@ -16,7 +16,6 @@ mod place;
 mod rights;
 mod sign_in;
 mod source;
-mod state;
 mod storage;
 pub mod telemetry;
 mod tls;
@@ -43,7 +42,6 @@ pub use log::LogFormat;
 pub use naming::{Naming, Outside, Pin, RESERVED};
 pub use node::{Files, NodeConfig};
 pub use place::path;
-pub use state::StateConfig;
 pub use storage::{StorageConfig, StorageUrl};
 pub use telemetry::OtlpConfig;
 pub use tls::TlsConfig;
@@ -96,8 +94,6 @@ pub struct Config {
     pub storage: StorageConfig,
     /// The file that keeps which nodes restarted (`restarts.json` in the state directory); nothing where that is not kept.
     pub restarts: Option<PathBuf>,
-    /// What several consoles share; nothing where each has its own.
-    pub state: Option<StateConfig>,
     /// Who may come in.
     pub access: AccessConfig,
     /// What it says later, when it is read again.
@@ -128,9 +124,6 @@ pub struct GroupConfig {
     pub pins: Vec<Pin>,
     /// Patterns whose names are no locks, though they match `keys`.
     pub ignore: Vec<String>,
-    /// Patterns of names that the console itself writes: what several consoles share (`[state]`). Nobody reads or changes them
-    /// through an operation on a lock.
-    pub reserved: Vec<String>,
     /// How much of a node's time scanning it may take, in percent; 100 is as fast as it goes.
     pub scan_share_percent: u32,
     /// Refuse every act on this group.
@@ -184,7 +177,6 @@ impl Config {
             audit: AuditConfig::default(),
             storage: StorageConfig::default(),
             restarts: None,
-            state: None,
             access: AccessConfig::default(),
             later: None,
             groups,
@@ -230,7 +222,6 @@ impl GroupConfig {
             feed: FeedChoice::Auto,
             pins: Vec::new(),
             ignore: Vec::new(),
-            reserved: Vec::new(),
             scan_share_percent: DEFAULT_SCAN_SHARE,
             read_only: false,
             connect_timeout: Duration::from_secs(1),

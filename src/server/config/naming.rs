@@ -92,7 +92,7 @@ impl GroupConfig {
     /// Why a key of this name may be neither read nor changed; nothing where it may be. This is the one rule for every
     /// operation on a single name: the same Redis may hold sessions, caches and one-time codes, which are nobody's locks.
     pub fn outside(&self, name: &[u8]) -> Option<Outside<'_>> {
-        if name.starts_with(RESERVED) || glob::any_matches(&self.reserved, name) {
+        if name.starts_with(RESERVED) {
             return Some(Outside::Reserved);
         }
         let is_outside = self.keys_are_explicit && !glob::any_matches(&self.keys, name);
@@ -181,18 +181,16 @@ mod tests {
 
     #[test]
     fn a_name_outside_of_keys_and_one_of_the_consoles_own_is_refused() {
-        let mut named = group(
+        let named = group(
             "keys = [\"lock:*\"]\n[[group.format]]\npattern = \"orders:*\"\nformat = \"redsync\"",
         )
         .unwrap();
-        named.reserved = vec!["lock:consoles:*".to_owned()];
         let keys = ["lock:*".to_owned(), "orders:*".to_owned()];
         for (name, outside) in [
             ("lock:a", None),
             ("orders:1", None),
             ("sess:1", Some(Outside::Keys(&keys))),
             ("", Some(Outside::Keys(&keys))),
-            ("lock:consoles:x", Some(Outside::Reserved)),
             ("lockkeeper:fence:{lock:a}", Some(Outside::Reserved)),
         ] {
             assert_eq!(named.outside(name.as_bytes()), outside, "{name}");

@@ -15,7 +15,6 @@ mod persistence;
 mod reach;
 mod seen_leases;
 mod sentinels;
-mod state;
 mod storage;
 #[cfg(test)]
 mod testing;
@@ -24,7 +23,6 @@ mod transport;
 pub use patient::{Examined, Patient};
 pub use permissions::commands;
 pub use seen_leases::Leases;
-pub use state::examine_state;
 pub use storage::examine_storage;
 pub use transport::examine_transport;
 

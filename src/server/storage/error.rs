@@ -87,9 +87,13 @@ impl StorageError {
         }
     }
 
-    /// Whether the connection is of no more use.
+    /// Whether the connection is of no more use. SQLite opens a file on a read-only disk for reading alone, and such a
+    /// connection stays so when the disk can be written again.
     pub(super) fn breaks_connection(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Damaged(_))
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Damaged(_) | Self::ReadOnly(_)
+        )
     }
 }
 

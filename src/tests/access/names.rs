@@ -217,14 +217,13 @@ async fn values_are_read_by_operators_and_numbers_of_locks_alone_are_shown() {
 async fn what_the_console_itself_writes_is_acted_on_by_nobody() {
     let nodes = RedisNodes::start(1).await;
     let text = format!(
-        "[state]\nurl = \"redis://127.0.0.1:1\"\nprefix = \"consoles:\"\n\
-         [[group]]\nname = \"orders\"\nkeys = [\"*\"]\nnode = [{{ url = \"redis://127.0.0.1:{}\" }}]\n",
+        "[[group]]\nname = \"orders\"\nkeys = [\"*\"]\nnode = [{{ url = \"redis://127.0.0.1:{}\" }}]\n",
         nodes.0[0].port()
     );
     let config = lockkeeper::server::config::parse("c", &text, &|_| None).unwrap();
     let console = TestConsole::start(config.groups).await.connected().await;
     let person = console.person();
-    for key in ["lockkeeper:fence:{lock:fz}", "consoles:sessions:1"] {
+    for key in ["lockkeeper:fence:{lock:fz}"] {
         nodes
             .set(0, key.as_bytes(), UUID.as_bytes(), Some(600_000))
             .await;

@@ -156,5 +156,10 @@ async fn on_a_disk_that_becomes_read_only_operations_are_refused_and_watching_go
     assert_eq!(until_refused(&script, 1).await, 0);
     assert_eq!(script.get("/api/v1/locks").await.status, 200);
     assert!(disk.mount_with(&["-o", "remount,rw"]));
-    acquire(&script, b"lock:after").await;
+    let path = lock_path("orders", b"lock:after", "/acquire");
+    eventually_is("operations are done again", async || {
+        let answer = script.post(&path, json!({"ttl_ms": 60_000})).await;
+        answer.status == 201
+    })
+    .await;
 }

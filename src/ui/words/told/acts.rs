@@ -165,7 +165,7 @@ pub(super) const SENTENCES: Sentences = &[
     ("the server closed the connection", "服务器关闭了连接"),
     ("node \"{}\", for {} s", "节点“{}”，{} 秒"),
     ("it was cut off: {}", "它被中断：{}"),
-    // The audit, and what consoles share.
+    // The audit.
     (
         "nothing is written down: the audit is off in the configuration",
         "什么都没有记录：配置里关闭了审计",
@@ -176,10 +176,6 @@ pub(super) const SENTENCES: Sentences = &[
         "审计无法读取；原因见服务器日志",
     ),
     ("the search of the audit ended: {}", "审计的搜索中止：{}"),
-    (
-        "what the consoles share, the Redis of [state] at {}, cannot be used: {}",
-        "各控制台共享的、[state] 在 {} 的 Redis 无法使用：{}",
-    ),
     ("no answer within {}", "{} 内没有应答"),
     ("no connection within {}", "{} 内没有连上"),
     ("the program that did it was killed", "执行它的程序被杀死"),

@@ -128,7 +128,7 @@ impl Provider {
     /// Where somebody ends their session with the provider, and comes back from.
     ///
     /// Who asks is said by `client_id`; the specification would rather have an `id_token_hint`, and leaves it out all the same. The
-    /// ID token would have to be kept with the session, in the Redis that consoles share too, and would stand in an address, and so
+    /// ID token would have to be kept with the session, in the storage, and would stand in an address, and so
     /// in the browser's history and the provider's log, while there are servers that let in whoever has one. Without it the
     /// provider asks people before it signs them out, which no link of a stranger does in their name then.
     /// <https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout>
