@@ -1,6 +1,7 @@
 //! One try to take or extend a lock, as a vote of the nodes: their answers in, the decision out.
 //!
-//! No I/O and no clock: nothing but the answers decides.
+//! No I/O and no clock, so that the same rules run on real nodes and in a simulation of everything that can happen to
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -131,6 +132,11 @@ impl Ballot {
     /// What each node answered so far, in order.
     pub fn votes(&self) -> &[Option<Vote>] {
         &self.votes
+    }
+
+    /// Whether every node has answered.
+    pub fn is_complete(&self) -> bool {
+        self.votes.iter().all(Option::is_some)
     }
 
     /// How many nodes it takes.

@@ -21,9 +21,9 @@ use crate::server::clock::Clock;
 
 /// An open connection. Clones share it.
 #[derive(Clone)]
-pub struct Line<C = Wire> {
+pub struct Line {
     /// Sends and receives; any number of callers at once.
-    pub connection: C,
+    pub connection: Wire,
     /// Tells this connection from the one that replaces it.
     pub number: u64,
     /// Reading over it leaves a key's idle time alone (`CLIENT NO-TOUCH`, since Redis 7.2).
@@ -81,20 +81,6 @@ pub enum Purpose {
 
 static LINES_OPENED: AtomicU64 = AtomicU64::new(0);
 
-impl<C> Line<C> {
-    /// Over this connection, to a server without abilities.
-    pub fn over(connection: C) -> Self {
-        Self {
-            connection,
-            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
-            leaves_no_trace: false,
-            abilities: Abilities::default(),
-            is_suspected: Arc::default(),
-            is_in_cluster: false,
-        }
-    }
-}
-
 impl Line {
     /// Opens a connection and says who we are. `lost` is rung when the connection breaks.
     pub async fn open(
@@ -148,9 +134,12 @@ impl Line {
             Purpose::Acting => (false, Abilities::read(answers.get(1))),
         };
         Ok(Self {
+            connection: Wire::new(connection),
+            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
             abilities,
-            ..Line::over(Wire::new(connection))
+            is_suspected: Arc::default(),
+            is_in_cluster: false,
         })
     }
 

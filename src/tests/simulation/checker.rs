@@ -1,11 +1,6 @@
 //! What must hold, checked at every moment at which somebody begins to rely on a lock, and at the end.
 
-use std::sync::Arc;
-
-use lockkeeper::server::locking::Token;
-use lockkeeper::server::locking::keep::Kept;
-
-use super::clock::{Clock, Moment};
+use super::clock::Moment;
 
 /// What was found wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,33 +13,16 @@ pub enum Violation {
     LeftBehind(String),
 }
 
-/// When an owner stops relying on its lock: by its own clock, or because it began to release.
-pub enum Ends {
-    At(Moment),
-    /// It is renewed: by this clock.
-    Kept(Arc<Kept>, Clock),
-}
-
-impl Ends {
-    fn moment(&self) -> Moment {
-        match self {
-            Self::At(moment) => *moment,
-            Self::Kept(kept, clock) => clock.when(kept.now().valid_until()),
-        }
-    }
-}
-
 /// One owner's use of a lock, from the decision on.
 struct Hold {
     lock: u8,
     client: usize,
-    token: Token,
+    token: String,
     fence: Option<u64>,
     /// Its owner had stopped relying on it once: then its fencing token is worth nothing any more.
     has_lapsed: bool,
-    /// It was released by force: what its owner thinks counts no more.
-    is_condemned: bool,
-    ends: Ends,
+    /// When its owner stops relying on it: by its own clock, or because it began to release.
+    ends: Moment,
 }
 
 /// A name for a hold.
@@ -63,8 +41,8 @@ pub struct Checker {
 /// What a fencing token is worth.
 #[derive(Clone, Copy)]
 pub struct Promise {
-    /// The largest that the client proposed.
-    pub proposed: u64,
+    /// What the client proposed.
+    pub proposed: Option<u64>,
     /// A node may have forgotten how far it counted, and so lately that what was given before may be ahead of what a
     /// right clock proposes: then only a proposal that was larger is sure to be given a larger token.
     pub needs_the_clock: bool,
@@ -75,19 +53,18 @@ impl Checker {
     pub fn opened(
         &mut self,
         now: Moment,
-        (lock, client, token): (u8, usize, &Token),
+        (lock, client, token): (u8, usize, &str),
         fence: Option<u64>,
         promise: Promise,
-        ends: Ends,
+        ends: Moment,
     ) -> HoldId {
         let id = self.holds.len();
         self.holds.push(Hold {
             lock,
             client,
-            token: token.clone(),
+            token: token.to_owned(),
             fence,
             has_lapsed: false,
-            is_condemned: false,
             ends,
         });
         self.nobody_else(id, now);
@@ -96,7 +73,7 @@ impl Checker {
     }
 
     /// An owner relies on its lock for longer, and on its fencing token too.
-    pub fn prolonged(&mut self, now: Moment, id: HoldId, ends: Ends) {
+    pub fn prolonged(&mut self, now: Moment, id: HoldId, ends: Moment) {
         self.holds[id].ends = ends;
         self.nobody_else(id, now);
         self.is_highest(id);
@@ -105,7 +82,7 @@ impl Checker {
     /// An owner relies on its lock again, after it had stopped.
     pub fn revived(&mut self, now: Moment, id: HoldId, ends: Moment) {
         self.holds[id].has_lapsed = true;
-        self.prolonged(now, id, Ends::At(ends));
+        self.prolonged(now, id, ends);
     }
 
     /// An owner took its own lock once more and got another fencing token.
@@ -117,7 +94,7 @@ impl Checker {
         promise: Promise,
         ends: Moment,
     ) {
-        self.holds[id].ends = Ends::At(ends);
+        self.holds[id].ends = ends;
         self.holds[id].fence = fence;
         self.holds[id].has_lapsed = false;
         self.nobody_else(id, now);
@@ -127,19 +104,7 @@ impl Checker {
     /// An owner does not rely on its lock any more.
     pub fn closed(&mut self, now: Moment, id: HoldId) {
         let hold = &mut self.holds[id];
-        hold.ends = Ends::At(hold.ends.moment().min(now));
-    }
-
-    /// Whether anybody held a lock with this token.
-    pub fn was_held_as(&self, token: &[u8]) -> bool {
-        self.holds.iter().any(|hold| hold.token.expose() == token)
-    }
-
-    /// Somebody releases the latest hold of a lock by force: whose it is.
-    pub fn condemn(&mut self, lock: u8) -> Option<Token> {
-        let hold = self.holds.iter_mut().rfind(|hold| hold.lock == lock)?;
-        hold.is_condemned = true;
-        Some(hold.token.clone())
+        hold.ends = hold.ends.min(now);
     }
 
     /// Something is still on a node.
@@ -149,21 +114,20 @@ impl Checker {
 
     fn nobody_else(&mut self, id: HoldId, now: Moment) {
         let this = &self.holds[id];
-        if this.is_condemned {
-            return;
-        }
-        let another = self.holds.iter().find(|hold| {
-            let is_another = hold.lock == this.lock && hold.token != this.token;
-            is_another && !hold.is_condemned && hold.ends.moment() > now
-        });
+        let another = self
+            .holds
+            .iter()
+            .find(|hold| hold.lock == this.lock && hold.token != this.token && hold.ends > now);
         if let Some(other) = another {
             let what = format!(
-                "client {} relies on lock {} from {} on, and client {} until {}",
+                "client {} ({}) relies on lock {} from {} on, and client {} ({}) until {}",
                 this.client,
+                this.token,
                 this.lock,
                 ms(now),
                 other.client,
-                ms(other.ends.moment())
+                other.token,
+                ms(other.ends)
             );
             self.violation.get_or_insert(Violation::Overlap(what));
         }
@@ -182,13 +146,17 @@ impl Checker {
             *highest = (lock, fence, id);
             return;
         }
-        if promise.needs_the_clock && promise.proposed <= highest.1 {
+        if promise.needs_the_clock
+            && promise
+                .proposed
+                .is_none_or(|proposed| proposed <= highest.1)
+        {
             return;
         }
         let (this, other) = (&self.holds[id], &self.holds[highest.2]);
         let what = format!(
-            "client {} got {fence} for lock {lock}, after client {} got {}",
-            this.client, other.client, highest.1
+            "client {} ({}) got {fence} for lock {lock}, after client {} ({}) got {}",
+            this.client, this.token, other.client, other.token, highest.1
         );
         self.violation.get_or_insert(Violation::FenceFell(what));
     }
@@ -198,12 +166,11 @@ impl Checker {
         let highest = self.highest.iter().find(|(lock, ..)| *lock == hold.lock);
         if let (Some(fence), Some((lock, highest, _))) = (hold.fence, highest)
             && !hold.has_lapsed
-            && !hold.is_condemned
             && fence < *highest
         {
             let what = format!(
-                "client {} relies on lock {lock} again with {fence}, after {highest} was given",
-                hold.client
+                "client {} ({}) relies on lock {lock} again with {fence}, after {highest} was given",
+                hold.client, hold.token
             );
             self.violation.get_or_insert(Violation::FenceFell(what));
         }
