@@ -1,5 +1,6 @@
-//! Data that is kept or sent where others may read it: encrypted (ChaCha20-Poly1305) with a key that is derived (HKDF-SHA256) from
-//! something that only the client has. The console keeps no key of its own, so any console can open what another one sealed.
+//! Data that is kept or sent where others may read it, encrypted.
+//!
+//! The cipher is ChaCha20-Poly1305, with a key that is derived (HKDF-SHA256) from something that only the client has. The console keeps no key of its own, so any console can open what another one sealed.
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};

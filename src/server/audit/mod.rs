@@ -111,7 +111,10 @@ impl Audit {
         };
         tracing::info!(storage = %journal.storage.url(), "operations are written to the audit");
         match journal.storage.read().await {
-            Ok(_) => drop(self.chain_check().await),
+            Ok(_) => {
+                // It is shown on the page of the audit, and logged where it finds something.
+                let _shown_later = self.chain_check().await;
+            }
             Err(why) => tracing::warn!(
                 "operations will be refused, for the audit cannot be written: {why}. Let the user of the console write there, or \
                  name another `url` in [storage]; watching works without it"

@@ -46,8 +46,10 @@ fn in_a_cluster_waking_takes_the_channels_of_shards_as_well() {
     let asked_of = |kind| {
         let mut config = config(3);
         config.kind = kind;
-        let mut leases = Leases::default();
-        leases.layout = crate::server::locking::Layout::Redisson;
+        let leases = Leases {
+            layout: crate::server::locking::Layout::Redisson,
+            ..Leases::default()
+        };
         commands(&config, &leases)
             .iter()
             .any(|command| command.starts_with("spublish\nredisson_lock__channel:"))
@@ -72,10 +74,9 @@ fn what_acting_lacks_is_told_and_nothing_is_claimed_of_names_that_are_not_known(
         found.first().map(|one| one.commands.join("; "))
     };
     let config = config(3);
-    let known = || {
-        let mut leases = Leases::default();
-        leases.example = Some("lock:a".to_owned());
-        leases
+    let known = || Leases {
+        example: Some("lock:a".to_owned()),
+        ..Leases::default()
     };
     assert_eq!(lacks(&config, known(), &[]), None);
     assert_eq!(
