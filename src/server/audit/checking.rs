@@ -47,7 +47,9 @@ impl Checking {
         let mut state = self.state();
         state.is_under_way = false;
         state.known = Some(came_to);
-        state.again_at = Some(Instant::now() + SHORTEST_REST.max(took * REST));
+        // An audit without entries costs nothing to go through, and gets its first ones soon after the start.
+        let has_entries = state.known != Some(ChainCheck::NotHere);
+        state.again_at = has_entries.then(|| Instant::now() + SHORTEST_REST.max(took * REST));
     }
 
     fn known(&self) -> ChainCheck {
