@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use lockkeeper::domain::Timestamp;
+use lockkeeper::server::clock::Clock;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 use tokio_util::task::AbortOnDropHandle;
@@ -110,12 +112,8 @@ async fn list(
         let listed = console.get(path).await?;
         took.push(asked.elapsed());
         let observed_at = listed["observed_at"].as_str().ok_or("no observed_at")?;
-        let observed_at = humantime::parse_rfc3339(observed_at)?;
-        ages.push(
-            SystemTime::now()
-                .duration_since(observed_at)
-                .unwrap_or_default(),
-        );
+        let observed_at = Timestamp::try_from(observed_at.to_owned())?;
+        ages.push(Clock::real().now().since(observed_at));
     }
     Ok((ages, took))
 }
