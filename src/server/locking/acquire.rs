@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::ballot::{Ballot, Heard, Next, Standing, Vote};
 use super::end::end;
 use super::layouts::{Bid, Layout, millis};
+use super::meaning::Asked;
 use super::owners::failure;
 use super::stragglers::Stragglers;
 use super::suspension::LeaseBegan;
@@ -26,7 +27,6 @@ use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
 use crate::server::nodes::{Group, Seats};
-use crate::server::telemetry::traces::Asked;
 
 /// What somebody wants to have.
 #[derive(Clone, Debug)]

@@ -8,14 +8,15 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::acquire::Claim;
 use super::layouts::LONGEST_STAND;
+use super::meaning::as_try;
 use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::{Fingerprint, LockKey, Timestamp};
 use crate::server::nodes::Group;
-use crate::server::telemetry::traces;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
 /// queue tries, so a lock costs one console this much whether one or a thousand wait for it.
@@ -240,14 +241,14 @@ pub async fn acquire_unless(
         }
         let attempt = if in_turn {
             let now = group.clock().now();
-            traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
+            as_try(n, place.queues.tries.attempt(&mut claim, now)).await
         } else {
-            traces::as_try(n, claim.try_once()).await
+            as_try(n, claim.try_once()).await
         };
         let left = deadline.saturating_duration_since(Instant::now());
         let lease_ms = match &attempt.end {
             End::Won(_) => {
-                traces::tried(n);
+                Span::current().record("lockkeeper.tries", i64::from(n));
                 return attempt;
             }
             End::WrongType(_) => None,
@@ -256,7 +257,7 @@ pub async fn acquire_unless(
             End::NotHeld | End::NoQuorum => Some(None),
         };
         let Some(lease_ms) = lease_ms else {
-            traces::tried(n);
+            Span::current().record("lockkeeper.tries", i64::from(n));
             claim.leave().await;
             return attempt;
         };
@@ -276,7 +277,7 @@ pub async fn acquire_unless(
             Some(Some(Ok(()))) => pause = PAUSES.0,
             Some(Some(Err(_))) => pause = (pause * 2).min(PAUSES.1),
             Some(None) => {
-                traces::tried(n);
+                Span::current().record("lockkeeper.tries", i64::from(n));
                 claim.leave().await;
                 return attempt;
             }

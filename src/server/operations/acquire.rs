@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 use utoipa::ToSchema;
 
 use super::act::{Act, check_token, check_ttl, impossible, no_quorum, refused, text, won};
@@ -108,7 +109,7 @@ impl Operations {
         let mut asked = asked(ActKind::Acquire, actor, id);
         asked.label = request.label.as_deref();
         asked.format = Some(request.format);
-        traces::of_format(request.format);
+        Span::current().record("lockkeeper.format", request.format.slug());
         asked.ttl_ms = Some(request.ttl_ms);
         asked.auto_renew = request.auto_renew;
         let checked = self.to_be_acquired(actor, id, request);

@@ -113,6 +113,7 @@ impl Operations {
 
     /// The same, with everybody told who wants to hear of acts.
     pub fn telling(self, webhooks: Webhooks) -> Self {
+        self.telemetry.register(webhooks.collectors());
         Self { webhooks, ..self }
     }
 
