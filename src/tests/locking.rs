@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockkeeper::domain::{ActOutcome, Format, LockKey};
 use lockkeeper::server::formats::fingerprint;
-use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, release};
+use lockkeeper::server::locking::{End, Token, acquire, extend, release};
 use redis::AsyncCommands as _;
 
 use crate::support::ask;
@@ -120,39 +120,6 @@ async fn only_the_owners_token_extends_and_releases() {
         extend(&group, &"lock:none".into(), &ours, TTL).await.end,
         End::NotHeld
     );
-}
-
-#[tokio::test]
-async fn an_extension_never_makes_a_lease_shorter_least_of_all_when_it_fails() {
-    let mut nodes = RedisNodes::start(3).await;
-    let group = nodes.group().await;
-    let (key, token) = (LockKey::from("lock:a"), Token::mint("us"));
-    won(acquire(&group, &key, &token, TTL).await);
-    let is_as_it_was = async |nodes: &RedisNodes, n: usize| {
-        let mut client = nodes.0[n].client().await;
-        let left: i64 = client.pttl(key.as_bytes()).await.unwrap();
-        assert!((20_000..=30_000).contains(&left), "{left}");
-    };
-    let short = Duration::from_secs(2);
-    let End::Won(validity) = extend(&group, &key, &token, short).await.end else {
-        panic!("it is held")
-    };
-    assert!(validity < short, "{validity:?}");
-    let again = Want {
-        brought: true,
-        ..Want::plain(&key, &token, short)
-    };
-    won(Claim::new(&group, &again).try_once().await);
-    for n in 0..3 {
-        is_as_it_was(&nodes, n).await;
-    }
-    for n in [1, 2] {
-        nodes.0[n].kill().await;
-    }
-    let attempt = extend(&group, &key, &token, short).await;
-    assert_eq!(attempt.end, End::NoQuorum, "{attempt:?}");
-    assert_eq!(attempt.nodes[0].outcome, ActOutcome::Extended);
-    is_as_it_was(&nodes, 0).await;
 }
 
 #[tokio::test]
@@ -275,4 +242,34 @@ async fn a_refused_command_never_tells_the_token() {
         };
         assert_eq!(reason, "unknown command 'EVALSHA'");
     }
+}
+
+#[tokio::test]
+async fn another_librarys_redlock_and_ours_exclude_one_another() {
+    let nodes = RedisNodes::start(3).await;
+    let group = nodes.group().await;
+    let urls: Vec<String> = nodes
+        .0
+        .iter()
+        .map(|node| format!("redis://127.0.0.1:{}", node.port()))
+        .collect();
+    let mut manager = rslock::LockManager::new(urls);
+    manager.set_retry(1, Duration::from_millis(10));
+    let key = LockKey::from("lock:a");
+
+    let theirs = manager.lock("lock:a", TTL).await.unwrap();
+    assert!(matches!(
+        acquire(&group, &key, &Token::mint("us"), TTL).await.end,
+        End::Taken { owner: Some(_), .. }
+    ));
+    manager.unlock(&theirs).await;
+
+    let ours = Token::mint("us");
+    assert!(matches!(
+        acquire(&group, &key, &ours, TTL).await.end,
+        End::Won(_)
+    ));
+    assert!(manager.lock("lock:a", TTL).await.is_err());
+    release(&group, &key, &ours).await;
+    assert!(manager.lock("lock:a", TTL).await.is_ok());
 }

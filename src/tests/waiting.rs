@@ -200,25 +200,3 @@ async fn who_hangs_up_with_a_token_of_its_own_leaves_nothing_that_it_had_not_bef
     })
     .await;
 }
-
-#[tokio::test]
-async fn a_failed_acquire_with_a_token_of_its_own_leaves_nothing_that_it_had_not_before() {
-    let nodes = RedisNodes::start(3).await;
-    let console = TestConsole::start(vec![nodes.config()])
-        .await
-        .connected()
-        .await;
-    for n in [1, 2] {
-        nodes.0[n].stop().await;
-    }
-    let body = json!({"ttl_ms": 600_000, "token": "a token of its own"});
-    let refused = console
-        .person()
-        .post(&format!("{PATH}/acquire"), body)
-        .await;
-    refused.is(503, "no-quorum");
-    assert_eq!(nodes.get(0, b"lock:a").await, None, "{}", refused.text);
-    for n in [1, 2] {
-        nodes.0[n].go_on().await;
-    }
-}
