@@ -140,7 +140,12 @@ impl Plan {
                 self.node_clocks.resize(5, self.node_clocks[0]);
                 self.keeps_every_write.resize(5, true);
             }
-            Broken::NoDelayedRestart | Broken::Newcomers | Broken::NoRollback => {}
+            // So that what is left of a try outlasts everything else.
+            Broken::NoRollback => {
+                self.rounds = 1;
+                self.leases.fill(400);
+            }
+            Broken::NoDelayedRestart | Broken::Newcomers => {}
         }
         if aim.kind() == Kind::Forgetful {
             let nodes = self.nodes();

@@ -99,13 +99,13 @@ impl Checker {
     pub fn prolonged(&mut self, now: Moment, id: HoldId, ends: Ends) {
         self.holds[id].ends = ends;
         self.nobody_else(id, now);
-        self.is_highest(id);
+        self.is_highest(id, now);
     }
 
     /// An owner relies on its lock again, after it had stopped.
-    pub fn revived(&mut self, now: Moment, id: HoldId, ends: Moment) {
+    pub fn revived(&mut self, now: Moment, id: HoldId, ends: Ends) {
         self.holds[id].has_lapsed = true;
-        self.prolonged(now, id, Ends::At(ends));
+        self.prolonged(now, id, ends);
     }
 
     /// An owner took its own lock once more and got another fencing token.
@@ -149,7 +149,8 @@ impl Checker {
 
     fn nobody_else(&mut self, id: HoldId, now: Moment) {
         let this = &self.holds[id];
-        if this.is_condemned {
+        // What an owner hears when its validity is over lets it rely on nothing.
+        if this.is_condemned || this.ends.moment() <= now {
             return;
         }
         let another = self.holds.iter().find(|hold| {
@@ -193,12 +194,13 @@ impl Checker {
         self.violation.get_or_insert(Violation::FenceFell(what));
     }
 
-    fn is_highest(&mut self, id: HoldId) {
+    fn is_highest(&mut self, id: HoldId, now: Moment) {
         let hold = &self.holds[id];
         let highest = self.highest.iter().find(|(lock, ..)| *lock == hold.lock);
         if let (Some(fence), Some((lock, highest, _))) = (hold.fence, highest)
             && !hold.has_lapsed
             && !hold.is_condemned
+            && hold.ends.moment() > now
             && fence < *highest
         {
             let what = format!(

@@ -312,7 +312,7 @@ impl Me {
             world.counts.saw(Seen::Extended);
         }
         if was_late && !self.plan.breaks(Broken::ExtendsTooLate) {
-            world.checker.revived(now, held.id, ends);
+            world.checker.revived(now, held.id, Ends::At(ends));
         } else {
             world.checker.prolonged(now, held.id, Ends::At(ends));
         }
@@ -337,13 +337,9 @@ impl Me {
         self.note(|| "has it renewed".to_owned());
         let kept = Arc::new(keep(Arc::clone(&self.group), hold));
         let clock = self.world().clients[self.client].clock;
-        let ends = || Ends::Kept(Arc::clone(&kept), clock);
         for _ in 0..self.between(1, 24) {
-            {
-                let mut world = self.world();
-                let now = world.now;
-                world.checker.prolonged(now, held.id, ends());
-            }
+            let ends = Ends::Kept(Arc::clone(&kept), clock);
+            self.relies(held, kept.now().valid_until(), ends);
             if !kept.is_going_on() {
                 self.saw(Seen::RenewalsEnded);
                 break;
@@ -355,10 +351,21 @@ impl Me {
         if stood.extensions() > 0 {
             self.saw(Seen::Renewed);
         }
-        held.until = stood.valid_until();
+        let until = stood.valid_until();
+        self.relies(held, until, Ends::At(clock.when(until)));
+    }
+
+    /// It relies on its lock until then: for longer, or again.
+    fn relies(&self, held: &mut Held, until: Instant, ends: Ends) {
+        let was_late = self.clock.instant() > held.until;
+        held.until = until;
         let mut world = self.world();
-        let (now, ends) = (world.now, Ends::At(clock.when(held.until)));
-        world.checker.prolonged(now, held.id, ends);
+        let now = world.now;
+        if was_late {
+            world.checker.revived(now, held.id, ends);
+        } else {
+            world.checker.prolonged(now, held.id, ends);
+        }
     }
 
     async fn release(&self, held: &Held) {

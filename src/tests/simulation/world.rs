@@ -234,7 +234,7 @@ impl World {
     fn finished(&mut self) {
         self.busy -= 1;
         if self.busy == 0 && self.plan.calm {
-            self.after(500 * MS, Event::Inspect);
+            self.after(50 * MS, Event::Inspect);
         }
     }
 
@@ -353,7 +353,7 @@ pub fn run(seed: u64, plan: Plan, is_traced: bool) -> Outcome {
     drop(runtime);
     let mut it = lock(&world);
     // The longest lease, by the slowest clock, and what clocks were set back by.
-    let gone_by = it.now + it.plan.longest() * 101 / 100 + 1_500 * MS;
+    let gone_by = it.now + it.plan.longest() * 101 / 100 + 150 * MS;
     it.inspect(gone_by, "a lease after everybody stopped");
     it.counts.saw(Seen::Schedule);
     Outcome {
