@@ -219,7 +219,7 @@ fn show(
             (since, renewals, track, renewed)
         }
         None => {
-            let track = Track::begin(&shown[0], asked_at);
+            let track = Track::begin(&shown[0], watched.writes, asked_at);
             (
                 first_seen,
                 Renewals::none(source(None, false)),

@@ -16,6 +16,8 @@ use crate::domain::{
 const RENEWAL_STEP_MS: i64 = 100;
 /// The same where a node told of a write: then a smaller one is a renewal too.
 const TOLD_RENEWAL_STEP_MS: i64 = 30;
+/// A node's message of a write arrives at most this long after a look that already showed the write: two connections.
+const LATE_MESSAGE_MS: i64 = 1_000;
 /// Deadlines closer than this are shown as the same, so that a countdown does not wobble.
 pub(super) const SAME_DEADLINE_MS: i64 = 60;
 
@@ -42,6 +44,8 @@ pub(super) struct Track {
     nodes: u64,
     lease: Lease,
     is_own_lease: bool,
+    /// When a look showed a write of which no node had told yet. Its message is still to come and must not be counted again.
+    untold_at: Option<Timestamp>,
     /// By how many milliseconds the wall clock was set since it was seen.
     stepped_ms: i64,
     /// The largest lease left that was seen since it came or renewed: taken for the whole lease.
@@ -139,9 +143,10 @@ pub(super) fn take(others: &mut Vec<Other>, fingerprint: &Fingerprint) -> Option
 }
 
 impl Track {
-    /// An owner that was not seen before.
-    pub(super) fn begin(shown: &Shown, now: Timestamp) -> Self {
+    /// An owner that was not seen before, and how many writes were told until then.
+    pub(super) fn begin(shown: &Shown, writes: u32, now: Timestamp) -> Self {
         Self {
+            untold_at: (writes == 0).then_some(now),
             nodes: shown.nodes,
             lease: shown.lease,
             is_own_lease: shown.is_own_lease,
@@ -160,6 +165,7 @@ impl Track {
     pub(super) fn shift(&mut self, ms: i64) {
         self.beat.shift(ms);
         self.lease = self.lease.shifted(ms);
+        self.untold_at = self.untold_at.map(|at| at.plus_millis(ms));
         self.stepped_ms = ms;
     }
 
@@ -173,6 +179,18 @@ impl Track {
         } else {
             moved
         }
+    }
+
+    /// How many of the writes that were told since the last look are new: one is not where an earlier look showed it.
+    fn new_writes(&mut self, writes: u32, now: Timestamp) -> u32 {
+        let Some(untold_at) = self.untold_at else {
+            return writes;
+        };
+        let is_late = now.millis_since(untold_at) > LATE_MESSAGE_MS;
+        if writes > 0 || is_late {
+            self.untold_at = None;
+        }
+        writes.saturating_sub(u32::from(!is_late))
     }
 
     /// It is seen again. `is_same_set` says whether the same owners were seen before: where somebody joins a shared lock, the key
@@ -197,6 +215,7 @@ impl Track {
         } else {
             RENEWAL_STEP_MS
         };
+        let new_writes = self.new_writes(writes, now);
         let was_set = self.stepped_ms != 0;
         let moved_ms = self.moved_ms(shown.lease);
         let both_end = self.lease.expires_at().is_some() && shown.lease.expires_at().is_some();
@@ -204,13 +223,17 @@ impl Track {
         let left_ms = shown.lease.remaining_ms(now).unwrap_or(0);
         if is_renewed && shown.is_own_lease {
             let margin_ms = self.lease.remaining_ms(now);
-            self.beat.renewed(renewals, writes.max(1), margin_ms, now);
+            self.beat
+                .renewed(renewals, new_writes.max(1), margin_ms, now);
         } else if is_renewed {
-            renewals.count = renewals.count.saturating_add(writes.max(1));
+            renewals.count = renewals.count.saturating_add(new_writes.max(1));
             renewals.last_at = Some(now);
         }
         if is_renewed {
             self.whole_lease_ms = left_ms;
+            if new_writes == 0 {
+                self.untold_at = Some(now);
+            }
         }
         self.beat.miss(renewals, now);
         self.whole_lease_ms = self.whole_lease_ms.max(left_ms);
@@ -248,7 +271,7 @@ pub(super) fn see_other(
     now: Timestamp,
 ) -> (Other, bool) {
     let Some(mut other) = known else {
-        let track = Track::begin(shown, now);
+        let track = Track::begin(shown, 0, now);
         let holder = Holder {
             fingerprint: owner.fingerprint.clone(),
             acquired_at: now,

@@ -135,3 +135,17 @@ fn renewals_that_all_went_through_this_console_say_so_and_anybody_elses_do_not()
         assert_eq!(story.lock().renewals.source, watched, "another owner's");
     }
 }
+
+#[test]
+fn a_write_whose_message_comes_after_the_look_that_showed_it_is_counted_once() {
+    let mut story = Story::fed();
+    story.told(0).held(1, Some(30_000));
+    story.told(2).after(100).held(1, Some(40_000));
+    assert_eq!(story.lock().renewals.count, 1, "one message was the first");
+    story.told(0).after(10_000).held(1, Some(50_000));
+    story.told(2).after(100).held(1, Some(60_000));
+    assert_eq!(story.lock().renewals.count, 3);
+    story.told(0).after(10_000).held(1, Some(70_000));
+    story.told(2).after(10_000).held(1, Some(90_000));
+    assert_eq!(story.lock().renewals.count, 6, "no message is that late");
+}
