@@ -8,24 +8,10 @@ use lockkeeper::server::locking::{Claim, End, Token, Want, acquire, extend, rele
 use redis::AsyncCommands as _;
 
 use crate::support::ask;
-use crate::support::ours::{outcomes, won};
+use crate::support::ours::{is_done, outcomes, won};
 use crate::support::redis_nodes::{RedisNode, RedisNodes};
 
 const TTL: Duration = Duration::from_secs(30);
-
-/// It was done on a quorum, and elsewhere too or not heard of yet.
-fn is_done(nodes: &[lockkeeper::domain::NodeAct], done: &ActOutcome) {
-    let outcomes = outcomes(nodes);
-    let on = outcomes.iter().filter(|outcome| *outcome == done).count();
-    let pending = outcomes
-        .iter()
-        .filter(|outcome| **outcome == ActOutcome::Pending)
-        .count();
-    assert!(
-        on > outcomes.len() / 2 && on + pending == outcomes.len(),
-        "{nodes:?}"
-    );
-}
 
 #[tokio::test]
 async fn a_lock_excludes_others_until_it_is_released_on_one_three_and_five_nodes() {

@@ -236,7 +236,9 @@ impl Visitor {
             let text = body.collect().await.unwrap().to_bytes();
             (parts, String::from_utf8_lossy(&text).into_owned())
         };
-        let (parts, text) = timeout(PATIENCE, exchange).await.unwrap();
+        let answer = timeout(PATIENCE, exchange).await;
+        let (parts, text) =
+            answer.unwrap_or_else(|_| panic!("no answer of the provider: {method} {url}"));
         self.there.keep(&parts.headers);
         assert!(
             parts.status.as_u16() < 400,

@@ -43,12 +43,12 @@ impl Provider {
             .arg(script("oidc_provider.mjs"))
             .arg(options.to_string())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .unwrap();
         let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = timeout(PATIENCE, said.next_line()).await.unwrap();
+        let port = timeout(PATIENCE, said.next_line()).await;
+        let port = port.expect("the provider starts in time");
         let port = port.unwrap().expect("it says its port").parse().unwrap();
         // It would end where nobody listens to it any more.
         let listening =

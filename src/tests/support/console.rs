@@ -54,9 +54,6 @@ impl TestConsole {
         if config.storage == StorageConfig::default() {
             config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
         }
-        if config.storage == StorageConfig::default() {
-            config.storage = StorageConfig::file(folder.path().join("lockkeeper.db"));
-        }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -63,6 +63,21 @@ pub fn outcomes(nodes: &[NodeAct]) -> Vec<ActOutcome> {
     nodes.iter().map(|act| act.outcome.clone()).collect()
 }
 
+/// It was done on a quorum, and elsewhere too or not heard of yet.
+#[track_caller]
+pub fn is_done(nodes: &[NodeAct], done: &ActOutcome) {
+    let outcomes = outcomes(nodes);
+    let on = outcomes.iter().filter(|outcome| *outcome == done).count();
+    let pending = outcomes
+        .iter()
+        .filter(|outcome| **outcome == ActOutcome::Pending)
+        .count();
+    assert!(
+        on > outcomes.len() / 2 && on + pending == outcomes.len(),
+        "{nodes:?}"
+    );
+}
+
 /// Whoever tried it has the lock; for how long.
 #[track_caller]
 pub fn won(attempt: Attempt) -> Duration {
