@@ -5,6 +5,7 @@ mod code;
 mod delay;
 mod http;
 mod machine;
+mod measure;
 mod peer;
 mod processors;
 mod raw;
@@ -207,10 +208,10 @@ async fn measure(
                 "{load}, {}: {repeat} of {}",
                 cell.way, options.repeats
             ));
-            let mut round = work::measure(cell.way, bed, load, length).await?;
+            let mut round = measure::measure(cell.way, bed, load, length).await?;
             while round.others >= QUIET && Instant::now() < patience_ends {
                 sleep(Duration::from_secs(1)).await;
-                round = work::measure(cell.way, bed, load, length).await?;
+                round = measure::measure(cell.way, bed, load, length).await?;
             }
             cell.rounds.push(round);
         }

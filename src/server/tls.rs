@@ -10,10 +10,17 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::time::sleep;
 
-use super::config::TlsConfig;
-
 /// How often the files are read and compared, as the configuration is: that finds what links and mounted secrets do, too.
 const EVERY: Duration = Duration::from_secs(2);
+
+/// The certificate that the console serves `https` with (`tls_certificate_file`, `tls_key_file`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The chain of certificates (PEM), the console's own first.
+    pub certificate: PathBuf,
+    /// Its private key (PEM).
+    pub key: PathBuf,
+}
 
 /// What connections are encrypted with.
 pub struct ServerTls {

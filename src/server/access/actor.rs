@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use super::forwarded::Origin;
-use super::oidc::claims::Subject;
 use super::request_id::RequestId;
 use super::secret::SecretDigest;
 use super::sessions::SessionKey;
+use super::subject::Subject;
 use crate::domain::role::Role;
 use crate::domain::{Fault, Place, Rights, Verb};
 

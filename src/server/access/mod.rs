@@ -13,6 +13,7 @@ mod request_id;
 mod secret;
 mod sessions;
 mod staying;
+mod subject;
 mod throttle;
 pub mod tokens;
 

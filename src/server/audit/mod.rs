@@ -8,11 +8,13 @@
 
 mod asked;
 pub mod chain;
+mod chain_check;
 mod checking;
 mod entry;
 mod heads;
 mod instances;
 mod journal;
+mod killed;
 mod line;
 mod refusals;
 mod retention;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{Openness, serve_config};
+use super::openness::Openness;
+use super::serve::serve_config;
 use super::{Failure, stop_on_signal};
 use crate::server::demo::{self, DemoOptions};
 

@@ -17,6 +17,7 @@ mod help;
 mod list;
 mod man;
 mod mistake;
+mod openness;
 mod options;
 mod reader;
 mod release;

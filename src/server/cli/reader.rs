@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::openness::Openness;
 use super::options::Nodes;
-use super::serve::Openness;
 use super::signals::Signals;
 use crate::server::config::{Config, Later};
 

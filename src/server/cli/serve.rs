@@ -7,12 +7,12 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 
+use super::openness::Openness;
 use super::options::Nodes;
 use super::reader::Reader;
 use super::signals::Signals;
 use super::{Failure, Logging, listen, stop_on, stop_on_signal};
 use crate::server::clock::Clock;
-use crate::server::config::access::read_host;
 use crate::server::config::{Config, Later};
 
 /// What `serve` is told.
@@ -28,18 +28,6 @@ pub struct Serve {
     read_only: bool,
     #[command(flatten)]
     openness: Openness,
-}
-
-/// Who is let in where the configuration names nobody.
-#[derive(Clone, Args)]
-pub struct Openness {
-    /// Let whoever can reach the address see and release every lock, without signing in. For a network that you trust whole;
-    /// otherwise name users or tokens in the configuration.
-    #[arg(long)]
-    allow_anyone_on_the_network: bool,
-    /// Where nobody has to sign in: answer under this host name too, not only under addresses and as localhost. May be repeated.
-    #[arg(long = "host", value_name = "NAME", value_parser = read_host)]
-    hosts: Vec<String>,
 }
 
 pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
@@ -72,30 +60,6 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     };
     tokio::spawn(reader.follow(hangup));
     serve_config(config, &options.openness, stop).await
-}
-
-impl Openness {
-    /// Has a configuration hold with it.
-    pub(super) fn apply(&self, config: &mut Config) {
-        config.access.anyone_on_the_network = self.allow_anyone_on_the_network;
-        config.access.hosts.extend_from_slice(&self.hosts);
-    }
-
-    /// Refuses to stand open to a network that nobody said may come in.
-    fn check(&self, config: &Config) -> Result<(), Failure> {
-        let is_within = config.listen.ip().to_canonical().is_loopback();
-        if is_within || !config.access.is_open() || self.allow_anyone_on_the_network {
-            return Ok(());
-        }
-        Err(Failure::unusable(format!(
-            "at {} others than this machine could release every lock, because nobody has to sign in",
-            config.listen
-        ))
-        .advise(
-            "Name a [[user]] or a [[token]] in the configuration, or listen on 127.0.0.1. If whoever reaches that address \
-             may do everything, say so with --allow-anyone-on-the-network.",
-        ))
-    }
 }
 
 /// Serves a configuration until `stop` is cancelled; says the address once it can be opened.

@@ -1,10 +1,8 @@
 //! The `[audit]` table: whether it is written down who did what. Where, `[storage]` says.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 
-use super::{StorageConfig, StorageUrl, environment};
+use super::{StorageConfig, StorageUrl};
 
 /// Whether operations are written down.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -43,32 +41,5 @@ impl AuditConfig {
             is_lenient: storage.url == StorageUrl::default(),
             ..self
         }
-    }
-}
-
-/// The file in the state directory that keeps which nodes restarted.
-pub(super) fn restarts() -> PathBuf {
-    usual_folder().join("restarts.json")
-}
-
-/// Where programs keep what must outlive them.
-pub(super) fn usual_folder() -> PathBuf {
-    // systemd names several folders with colons between them.
-    let absolute = |name| {
-        let folder = PathBuf::from(environment(name)?.split(':').next()?);
-        folder.is_absolute().then_some(folder)
-    };
-    if let Some(given) = absolute("STATE_DIRECTORY") {
-        return given;
-    }
-    if let Some(state) = absolute("XDG_STATE_HOME") {
-        return state.join("lockkeeper");
-    }
-    if nix::unistd::geteuid().is_root() {
-        return PathBuf::from("/var/lib/lockkeeper");
-    }
-    match absolute("HOME") {
-        Some(home) => home.join(".local/state/lockkeeper"),
-        None => PathBuf::from("/var/lib/lockkeeper"),
     }
 }

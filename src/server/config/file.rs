@@ -12,8 +12,8 @@ use super::sign_in::{SignInTable, TokenTable, UserTable};
 use super::source::{Environment, Source};
 use super::values::{Rule, Text, Wrong};
 use super::{
-    Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, audit, group, log,
-    sign_in, telemetry, tls, webhook,
+    Config, ConfigError, LimitsConfig, StorageConfig, WebhookConfig, access, group, log, sign_in,
+    state_directory, telemetry, tls, webhook,
 };
 
 #[serde_as]
@@ -44,7 +44,7 @@ pub fn parse(name: &str, text: &str, environment: Environment<'_>) -> Result<Con
     let source = Source { name, text };
     let file: File = source.read(environment)?;
     let mut config = Config {
-        restarts: Some(audit::restarts()),
+        restarts: Some(state_directory::restarts()),
         ..Config::of(Vec::new())
     };
     config.listen = file.listen.unwrap_or(config.listen);

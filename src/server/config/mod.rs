@@ -16,6 +16,7 @@ mod place;
 mod rights;
 mod sign_in;
 mod source;
+mod state_directory;
 mod storage;
 pub mod telemetry;
 mod tls;
@@ -32,6 +33,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::domain::{Environment, GroupKind};
+pub use crate::server::tls::TlsConfig;
 pub use access::AccessConfig;
 pub use audit::AuditConfig;
 pub use file::parse;
@@ -44,7 +46,6 @@ pub use node::{Files, NodeConfig};
 pub use place::path;
 pub use storage::{StorageConfig, StorageUrl};
 pub use telemetry::OtlpConfig;
-pub use tls::TlsConfig;
 pub use url::RedisUrl;
 pub use webhook::{WebhookConfig, WebhookSecret, WebhookUrl};
 
@@ -268,7 +269,7 @@ pub fn from_urls(urls: &[String]) -> Result<Config, ConfigError> {
     }
     let group = GroupConfig::new("default", parsed);
     let mut config = Config {
-        restarts: Some(audit::restarts()),
+        restarts: Some(state_directory::restarts()),
         ..Config::of(Vec::new())
     };
     config

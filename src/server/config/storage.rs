@@ -74,7 +74,7 @@ impl StorageUrl {
     pub fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Sqlite(path) => {
-                let usual = || super::audit::usual_folder().join(FILE);
+                let usual = || super::state_directory::state_directory().join(FILE);
                 Some(path.clone().unwrap_or_else(usual))
             }
             Self::Postgres(_) => None,

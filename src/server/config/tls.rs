@@ -6,16 +6,7 @@ use toml::Spanned;
 
 use super::ConfigError;
 use super::source::Source;
-use crate::server::tls::ServerTls;
-
-/// The certificate that the console serves `https` with (`tls_certificate_file`, `tls_key_file`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsConfig {
-    /// The chain of certificates (PEM), the console's own first.
-    pub certificate: PathBuf,
-    /// Its private key (PEM).
-    pub key: PathBuf,
-}
+use crate::server::tls::{ServerTls, TlsConfig};
 
 /// Reads both fields, and the files that they name: a console that nobody can connect to is not started.
 pub(super) fn read(

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
-use super::audited::{asked, end_of_release};
+use super::audited::{asked, end_of_release, refused};
 use super::{Operations, check_key, count, millis};
 use crate::domain::{
     ActKind, ActOutcome, Fault, Fingerprint, LockId, NodeAct, Released, Timestamp, Verb,
@@ -348,10 +348,6 @@ pub(super) fn impossible(field: &str, detail: String) -> Fault {
         detail,
         min_ttl_ms: None,
     }
-}
-
-pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
-    tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Around every act: it is written down that it begins, that it was refused, and how it ended.
 
 use super::Operations;
-use super::act::refused;
 use crate::domain::{
     ActKind, AuditFilter, AuditPage, ChainCheck, Fault, LockId, NodeAnswer, Place, Released, Verb,
 };
@@ -103,6 +102,11 @@ impl Operations {
         };
         self.audit.search(search).await
     }
+}
+
+/// Logs a refusal.
+pub(super) fn refused(act: &str, id: &LockId, fault: &Fault) {
+    tracing::debug!(act, lock.group = id.group, lock.key = ?id.key, code = fault.code(), "refused: {fault}");
 }
 
 /// How a release ended.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::act::{impossible, refused, released};
+use super::act::{impossible, released};
 use super::aftermath::Freed;
-use super::audited::asked;
+use super::audited::{asked, refused};
 use super::completion::Incomplete;
 use super::{Operations, check_key};
 use crate::domain::{

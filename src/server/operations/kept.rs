@@ -8,8 +8,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::act::refused;
-use super::{AcquireRequest, Acquired, Operations};
+use super::Operations;
+use super::acquired::{AcquireRequest, Acquired};
+use super::audited::refused;
 use crate::domain::{Change, Fault, Fingerprint, LockId, NodeAct, Verb};
 use crate::server::access::Actor;
 use crate::server::index::Index;

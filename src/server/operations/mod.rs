@@ -1,6 +1,7 @@
 //! What a person may ask: list, inspect, acquire, extend, release, force-release. Knows no HTTP.
 
 mod acquire;
+mod acquired;
 mod act;
 mod aftermath;
 mod audited;
@@ -30,7 +31,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-pub use acquire::{AcquireRequest, Acquired};
+pub use acquired::{AcquireRequest, Acquired};
 pub use act::Extended;
 pub use force::ForceRelease;
 pub use force_many::{ForceItem, ForceReleases, ForcedItem};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions, install_default_drivers};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Executor as _};
 use tokio::time::timeout;
-use tracing::log::LevelFilter;
 
+use super::options::quiet;
 use super::{StorageError, migrations, sqlite};
 use crate::server::config::StorageUrl;
 
@@ -110,14 +110,6 @@ async fn postgres(url: &str) -> Result<(AnyConnection, AnyConnectOptions), Stora
             "no connection within {CONNECT_TIMEOUT:?}"
         ))),
     }
-}
-
-/// Options that log no statement.
-pub(super) fn quiet(url: &str) -> Result<AnyConnectOptions, StorageError> {
-    let options: AnyConnectOptions = url.parse()?;
-    Ok(options
-        .log_statements(LevelFilter::Off)
-        .log_slow_statements(LevelFilter::Off, Duration::MAX))
 }
 
 fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {

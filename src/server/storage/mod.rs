@@ -13,6 +13,7 @@ mod error;
 mod expired;
 mod folder;
 mod migrations;
+mod options;
 mod sqlite;
 mod writer;
 

@@ -12,8 +12,8 @@ use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 use tokio::time::sleep;
 
-use super::connections::quiet;
 use super::folder::Folder;
+use super::options::quiet;
 use super::{StorageError, migrations};
 use crate::server::clock::Clock;
 

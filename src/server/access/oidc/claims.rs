@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::Refusal;
 use crate::server::access::actor::{Via, Who};
 use crate::server::access::sessions::Stamp;
+use crate::server::access::subject::Subject;
 use crate::server::config::access::UserConfig;
 use crate::server::config::oidc::{GrantConfig, OidcConfig};
 
@@ -19,34 +20,6 @@ const EMAIL_VERIFIED: &str = "email_verified";
 
 /// What a provider says of somebody, proven to be its word.
 pub type Claims = Map<String, Value>;
-
-/// Somebody whom a provider named.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
-    /// The provider's own name for them, for ever the same.
-    pub id: String,
-    /// What they are called, for people to read.
-    pub name: String,
-}
-
-impl Subject {
-    /// How their sessions are called. No name of the configuration looks like it by accident, and none counts as it: the stamp
-    /// of the session decides.
-    pub fn person(&self) -> String {
-        Self::person_of(&self.id, &self.name)
-    }
-
-    /// The same, of somebody known so and called so.
-    pub fn person_of(id: &str, name: &str) -> String {
-        Value::from([id, name].as_slice()).to_string()
-    }
-
-    /// Whose session is called so.
-    pub fn of_person(person: &str) -> Option<Self> {
-        let [id, name] = serde_json::from_str(person).ok()?;
-        Some(Self { id, name })
-    }
-}
 
 impl OidcConfig {
     /// The claims that have to be known before somebody is judged.

@@ -3,22 +3,27 @@
 //! The beginning of an operation waits for its entry; ends wait here until they can be written. How many wait is bounded: ends of what
 //! was begun by what is in progress, everything else by a number.
 
+mod writer;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::chain::Head;
 use super::checking::Checking;
-use super::entry::{self, Entry, EntryKind};
+use super::entry::{Entry, EntryKind};
+use super::instances::forget;
 use super::refusals::Refusals;
-use super::{Asked, End, instances, line};
+use super::{Asked, End, line};
 use crate::domain::{Fault, Timestamp};
 use crate::server::clock::Clock;
-use crate::server::storage::{Storage, StorageError, statements};
+use crate::server::storage::{Storage, StorageError};
+use writer::Writer;
 
 /// How long the beginning of an operation may wait to be written.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,12 +34,8 @@ const MAX_REFUSED_BYTES: usize = 256 * 1024;
 /// One in so many entries may be about refusals, so that they push out no operation that was done; and so many more.
 const REFUSED_SHARE: u64 = 8;
 const REFUSED_BESIDE: u64 = 10_000;
-/// How many entries are written at once.
-const MAX_BATCH: usize = 500;
 /// How long whoever looks waits for what is being written.
 const CATCH_UP: Duration = Duration::from_millis(200);
-/// How soon what could not be written is tried again.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Every audit of this program: a command that ends waits for what it did to be written.
 static JOURNALS: Mutex<Vec<Weak<Journal>>> = Mutex::new(Vec::new());
@@ -114,7 +115,7 @@ impl Journal {
             is_closed: AtomicBool::new(false),
         });
         tokio::spawn(Writer::new(Arc::clone(&journal)).run());
-        let mut all = locked(&JOURNALS);
+        let mut all = JOURNALS.lock();
         all.retain(|journal| journal.strong_count() > 0);
         all.push(Arc::downgrade(&journal));
         journal
@@ -128,7 +129,7 @@ impl Journal {
 
     /// Where the chain stood when this program wrote last.
     pub fn head(&self) -> Option<Head> {
-        locked(&self.head).clone()
+        self.head.lock().clone()
     }
 
     /// Writes that an operation begins. Where that fails, it may be there all the same; then its end is written too, once that is
@@ -242,7 +243,7 @@ impl Journal {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        locked(&self.queue)
+        self.queue.lock()
     }
 
     fn len(&self) -> usize {
@@ -273,13 +274,18 @@ impl Journal {
 
     /// Before a command ends: waits a moment until what it did is written, and is no more among those who live.
     pub async fn settle_all() {
-        let all: Vec<Arc<Self>> = locked(&JOURNALS).iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<Arc<Self>> = JOURNALS.lock().iter().filter_map(Weak::upgrade).collect();
         for journal in all {
             journal.settle().await;
             if journal.pushed.load(Ordering::Relaxed) > 0 && journal.len() == 0 {
-                instances::leave(&journal).await;
+                journal.leave().await;
             }
         }
+    }
+
+    /// This program ends and has left nothing open. Where that cannot be written, others find out.
+    async fn leave(&self) {
+        let _found_out = forget(&self.storage, self.instance.clone()).await;
     }
 
     /// Nothing more will come: the task writes what waits and ends.
@@ -309,177 +315,4 @@ impl Queue {
         in_queue + bytes <= MAX_REFUSED_BYTES
             && self.refused < REFUSED_BESIDE + self.others / REFUSED_SHARE
     }
-}
-
-/// The task that writes.
-struct Writer {
-    journal: Arc<Journal>,
-    /// Entries that may be there, though nobody said so, and where the chain stands if they are.
-    unsure: Option<(Head, Vec<Waiting>)>,
-    beat_at: Option<Instant>,
-}
-
-impl Writer {
-    fn new(journal: Arc<Journal>) -> Self {
-        Self {
-            journal,
-            unsure: None,
-            beat_at: None,
-        }
-    }
-
-    async fn run(mut self) {
-        let mut pause = instances::BEAT;
-        loop {
-            let _rung_or_not = timeout(pause, self.journal.rung.notified()).await;
-            let is_closed = self.journal.is_closed.load(Ordering::Acquire);
-            let written = self.write_all().await;
-            self.journal.queue().is_writing = false;
-            self.journal.note(&written);
-            if is_closed && (written.is_err() || self.journal.len() == 0) {
-                if written.is_ok() && self.beat_at.is_some() {
-                    instances::leave(&self.journal).await;
-                }
-                return;
-            }
-            pause = match written {
-                Ok(()) => instances::BEAT,
-                Err(_) => RETRY_PAUSE,
-            };
-        }
-    }
-
-    async fn write_all(&mut self) -> Result<(), StorageError> {
-        loop {
-            self.look_up_what_is_unsure().await?;
-            let batch = self.take();
-            let is_due = |at: Instant| at.elapsed() >= instances::BEAT;
-            // Who has begun nothing need not be known to live.
-            let begins = batch
-                .iter()
-                .any(|waiting| waiting.entry.kind == EntryKind::Begin);
-            let has_beat = self.beat_at.map_or(begins, is_due);
-            if batch.is_empty() && !has_beat {
-                return Ok(());
-            }
-            self.write(batch, has_beat).await?;
-        }
-    }
-
-    /// The next entries; those whose operation nobody waits for any more are not written.
-    fn take(&self) -> Vec<Waiting> {
-        let mut queue = self.journal.queue();
-        let mut batch = Vec::new();
-        while batch.len() < MAX_BATCH
-            && let Some(waiting) = queue.waiting.pop_front()
-        {
-            if waiting
-                .waits
-                .as_ref()
-                .is_none_or(|waits| !waits.is_closed())
-            {
-                batch.push(waiting);
-            }
-        }
-        queue.is_writing = !batch.is_empty();
-        batch
-    }
-
-    async fn write(&mut self, batch: Vec<Waiting>, has_beat: bool) -> Result<(), StorageError> {
-        let journal = &self.journal;
-        let last = batch.last().map_or(0, |waiting| waiting.place);
-        let entries: Arc<[Entry]> = batch.iter().map(|waiting| waiting.entry.clone()).collect();
-        let is_synced = has_beat || batch.iter().any(|waiting| waiting.is_synced);
-        let (instance, tried) = (journal.instance.clone(), Arc::new(Mutex::new(None)));
-        let trying = Arc::clone(&tried);
-        let run = statements(move |db: &mut sqlx::AnyConnection| {
-            let (entries, instance, trying) =
-                (Arc::clone(&entries), instance.clone(), Arc::clone(&trying));
-            Box::pin(async move {
-                if has_beat {
-                    instances::beat(db, &instance).await?;
-                }
-                let head = match entries.is_empty() {
-                    true => entry::head(db).await?,
-                    false => entry::append(db, &entries).await?,
-                };
-                *locked(&trying) = Some(head.clone());
-                Ok::<Head, sqlx::Error>(head)
-            })
-        });
-        let written = match is_synced {
-            true => journal.storage.write_synced(run).await,
-            false => journal.storage.write(run).await,
-        };
-        match written {
-            Ok(head) => {
-                *locked(&journal.head) = Some(head).filter(|head| *head != Head::START);
-                journal.note(&Ok(()));
-                journal
-                    .written
-                    .send_modify(|written| *written = last.max(*written));
-                if has_beat {
-                    self.beat_at = Some(Instant::now());
-                }
-                for waits in batch.into_iter().filter_map(|waiting| waiting.waits) {
-                    // Nobody who waits any longer has done anything.
-                    let _gone = waits.send(Ok(()));
-                }
-                Ok(())
-            }
-            Err(why) => {
-                let left = refuse(batch, &why);
-                match locked(&tried).take() {
-                    Some(head) if matches!(why, StorageError::Unavailable(_)) => {
-                        self.unsure = Some((head, left));
-                    }
-                    _ => self.give_back(left),
-                }
-                Err(why)
-            }
-        }
-    }
-
-    /// Whether entries whose commit was not confirmed are there.
-    async fn look_up_what_is_unsure(&mut self) -> Result<(), StorageError> {
-        let Some((head, _)) = &self.unsure else {
-            return Ok(());
-        };
-        let number = i64::try_from(head.number).unwrap_or(i64::MAX);
-        let mut db = self.journal.storage.read().await?;
-        let found = sqlx::query("SELECT line FROM audit_entry WHERE number = $1");
-        let found = found.bind(number).fetch_optional(&mut *db).await?;
-        let line: Option<String> = found.map(|row| sqlx::Row::try_get(&row, 0)).transpose()?;
-        let is_there = line.is_some_and(|line| line.contains(head.digits()));
-        if let Some((_, left)) = self.unsure.take()
-            && !is_there
-        {
-            self.give_back(left);
-        }
-        Ok(())
-    }
-
-    fn give_back(&self, left: Vec<Waiting>) {
-        let mut queue = self.journal.queue();
-        for waiting in left.into_iter().rev() {
-            queue.waiting.push_front(waiting);
-        }
-    }
-}
-
-/// Tells those who wait that it cannot be written; the others still must be.
-fn refuse(batch: Vec<Waiting>, why: &StorageError) -> Vec<Waiting> {
-    let mut left = Vec::new();
-    for mut waiting in batch {
-        match waiting.waits.take() {
-            Some(waits) => drop(waits.send(Err(why.clone()))),
-            None => left.push(waiting),
-        }
-    }
-    left
-}
-
-fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change of it is whole.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
