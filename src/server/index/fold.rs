@@ -7,13 +7,14 @@ use strum::VariantArray as _;
 
 use super::history::Expected;
 use super::holders::{self, Other, SAME_DEADLINE_MS, Track};
+use super::lead::{self, Look};
 use super::merge::Entry;
 use super::renewing;
 use super::told;
 use crate::domain::quorum::{Judgement, Seen, judge};
 use crate::domain::{
     AcquiredAt, Answer, Change, Flag, Format, Holder, Lease, Lock, LockId, Mode, NodeAnswer, Owner,
-    Renewals, Timestamp, Verdict,
+    Timestamp, Verdict,
 };
 use crate::server::clock::Moment;
 
@@ -130,6 +131,17 @@ enum Kind {
     Stays,
 }
 
+impl Kind {
+    fn of(before: Option<&Lock>, now: &Lock, memory: &Memory, renewed: bool) -> Self {
+        match before {
+            None => Self::Appeared,
+            Some(before) if is_handed_over(before, now, memory) => Self::ChangedHands,
+            Some(_) if renewed => Self::Renewed,
+            Some(_) => Self::Stays,
+        }
+    }
+}
+
 /// A lock as it would have been shown by a clock that was set by so many milliseconds.
 fn shift(lock: &Lock, ms: i64) -> Lock {
     let mut lock = lock.clone();
@@ -161,128 +173,51 @@ fn show(
     entry: Entry,
 ) -> (Memory, Lock, Kind) {
     let asked_at = asked.wall;
-    let (told, watched) = (entry.told, entry.watched);
+    let told = entry.told;
     let mode = told.map_or(Mode::Exclusive, |told| told.mode);
     let mut shown = holders::shown(&seen.owners, &entry.nodes, &entry.deadlines);
     let (lead_before, mut others) = memory.map_or((None, Vec::new()), |memory| {
         (Some(memory.lead), memory.others)
     });
-    let first_before = before.and_then(|before| before.owners.first());
-    let first_before = first_before.map(|owner| &owner.fingerprint);
-    let is_held = seen.verdict == Verdict::Held;
-    let place = holders::lead(&seen.owners, &shown, mode, is_held, first_before, &others);
-    let owner = seen.owners.remove(place);
-    seen.owners.insert(0, owner);
-    let of_lead = shown.remove(place);
-    shown.insert(0, of_lead);
-    seen.owner = seen.owner.and(seen.owners.first().cloned());
+    lead::put_lead_first(&mut seen, &mut shown, mode, before, &others);
+    let look = Look::at(&seen.owners, before, entry.watched, asked_at);
     let leader = &seen.owners[0].fingerprint;
-
-    let is_same_set = before.is_some_and(|before| are_same(&before.owners, &seen.owners));
-    let source = |known: Option<&Renewals>, renewed: bool| {
-        let known = known.zip(before.map(|before| before.observed_at));
-        told::source(known, watched, renewed)
-    };
-    let same_owner = before.filter(|_| first_before == Some(leader));
-    let known = match same_owner.zip(lead_before.clone()) {
-        Some((before, track)) => Some((
-            (before.acquired_at, before.acquired_at_is),
-            before.renewals.clone(),
-            track,
-        )),
-        None => holders::take(&mut others, leader).map(|other| {
-            let since = (other.holder.acquired_at, other.holder.acquired_at_is);
-            (since, other.holder.renewals, other.track)
-        }),
-    };
-    if same_owner.is_none() {
-        others.extend(
-            before
-                .zip(lead_before)
-                .and_then(|(before, track)| left_behind(before, track)),
-        );
-    }
-    let is_new = known.is_none();
-    let first_seen = (asked_at, AcquiredAt::FirstSeen);
-    let is_one = seen.owners.len() == 1;
-    let (since, mut renewals, lead, mut renewed) = match known {
-        Some((since, mut renewals, mut track)) => {
-            let counted = renewals.clone();
-            // Of several, nobody knows whose they were.
-            let writes = if is_one {
-                watched.writes
-            } else {
-                watched.writes.min(1)
-            };
-            let renewed = track.see(&mut renewals, &shown[0], writes, is_same_set, asked_at);
-            renewals.source = source(Some(&counted), renewed);
-            (since, renewals, track, renewed)
-        }
-        None => {
-            let track = Track::begin(&shown[0], watched.writes, asked_at);
-            (
-                first_seen,
-                Renewals::none(source(None, false)),
-                track,
-                false,
-            )
-        }
-    };
-    // One who took it anew between two looks cannot be told from one who renewed it: hand-overs are only told where
-    // somebody else has it now.
-    renewals.hand_overs_per_minute = watched.hand_overs_per_minute.filter(|_| is_new);
-    told::credit(&mut renewals, entry.renewed_here.as_ref(), &seen.owners);
-
-    let mut beside = Vec::new();
-    for (owner, shown) in seen.owners.iter().zip(&shown).skip(1) {
-        let known = holders::take(&mut others, &owner.fingerprint);
-        let (other, was_renewed) =
-            holders::see_other(known, owner, shown, source, is_same_set, asked_at);
-        renewed |= was_renewed;
-        beside.push(other);
-    }
+    let mut lead = look.lead(leader, &shown[0], lead_before, &mut others);
+    told::credit(
+        &mut lead.renewals,
+        entry.renewed_here.as_ref(),
+        &seen.owners,
+    );
+    let (mut beside, other_renewed) = look.beside(&seen.owners, &shown, &mut others);
+    let renewed = lead.is_renewed || other_renewed;
     // Who has the quorum took it from whoever had it before.
-    let is_taken = is_held && mode == Mode::Exclusive;
+    let is_taken = seen.verdict == Verdict::Held && mode == Mode::Exclusive;
     let answered = holders::answered(&entry.nodes);
     others.retain_mut(|other| !is_taken && other.forget_seen_by(answered));
     others.truncate(MOST_AWAY);
 
-    let (mut acquired_at, acquired_at_is) = match told.and_then(|told| told.claimed_at) {
-        Some(claimed) if is_one => (claimed.min(asked_at), AcquiredAt::Claimed),
-        Some(_) | None => since,
-    };
     let format = told
         .map(|told| told.format)
         .or(before.map(|before| before.format))
         .unwrap_or(Format::Plain);
-    if format.outlives_its_lease()
-        && let Some(end) = seen.lease.expires_at()
-    {
-        // Nobody renews it when its time is over: whoever has it then had it before.
-        acquired_at = acquired_at.min(end);
-    }
-    let confidence = told
-        .map(|told| told.confidence)
-        .or(before.map(|before| before.confidence))
-        .unwrap_or_default();
-    let leading = Holder {
-        fingerprint: leader.clone(),
-        acquired_at,
-        acquired_at_is,
-        expires_at: lead.lease().expires_at(),
-        renewals: if shown[0].is_own_lease {
-            renewals.clone()
-        } else {
-            Renewals::none(renewals.source)
-        },
-    };
+    let claimed_at = told.and_then(|told| told.claimed_at);
+    let (acquired_at, acquired_at_is) =
+        look.acquired_at(lead.since, claimed_at, format, seen.lease);
+    let leading = lead.holder(leader, acquired_at, acquired_at_is, &shown[0]);
     let all = std::iter::once(leading).chain(beside.iter().map(|other| other.holder.clone()));
-    let holders: Vec<Holder> = if is_one { Vec::new() } else { all.collect() };
+    let holders: Vec<Holder> = if look.is_one {
+        Vec::new()
+    } else {
+        all.collect()
+    };
     others.append(&mut beside);
     let mut lock = Lock {
         id,
         format,
-        confidence,
+        confidence: told
+            .map(|told| told.confidence)
+            .or(before.map(|before| before.confidence))
+            .unwrap_or_default(),
         mode,
         verdict: seen.verdict,
         flags: Vec::new(),
@@ -293,12 +228,12 @@ fn show(
         acquired_at_is,
         observed_at: asked_at,
         nodes: entry.nodes,
-        renewals,
+        renewals: lead.renewals,
         holders,
         evidence: entry.evidence,
         unmeasured: entry.unmeasured,
     };
-    if let Some(before) = same_owner.filter(|_| !renewed) {
+    if let Some(before) = look.same_owner.filter(|_| !renewed) {
         steady(&mut lock, before);
     }
     let marks = Marks {
@@ -309,37 +244,22 @@ fn show(
     };
     let memory = Memory {
         asked,
-        lead,
+        lead: lead.track,
         others,
     };
     lock.flags = flags(&lock, marks, &memory, longest_hold, asked_at);
-
-    let kind = match before {
-        None => Kind::Appeared,
-        Some(before) if is_handed_over(before, &lock, &memory) => Kind::ChangedHands,
-        Some(_) if renewed => Kind::Renewed,
-        Some(_) => Kind::Stays,
-    };
+    let kind = Kind::of(before, &lock, &memory, renewed);
     (memory, lock, kind)
-}
-
-/// The owner whose figures were the lock's, and are no more.
-fn left_behind(before: &Lock, track: Track) -> Option<Other> {
-    let holder = Holder {
-        fingerprint: before.owners.first()?.fingerprint.clone(),
-        acquired_at: before.acquired_at,
-        acquired_at_is: before.acquired_at_is,
-        expires_at: track.lease().expires_at(),
-        renewals: before.renewals.clone(),
-    };
-    Some(Other { holder, track })
 }
 
 /// Whether somebody else has it now. Of an exclusive lock without an owner that has the quorum, those who were there before, and
 /// may be there still, go on having what they had. A shared lock is handed over when nobody is left of those who had it.
 fn is_handed_over(before: &Lock, now: &Lock, memory: &Memory) -> bool {
     if before.mode == Mode::Shared {
-        return !before.owners.iter().any(|then| is_among(then, &now.owners));
+        return !before
+            .owners
+            .iter()
+            .any(|then| lead::is_among(then, &now.owners));
     }
     let first = |lock: &Lock| lock.owners.first().map(|owner| owner.fingerprint.clone());
     let is_remembered = |then: &Owner| {
@@ -366,16 +286,6 @@ fn cannot_tell(before: Lock, nodes: Vec<NodeAnswer>) -> Lock {
         nodes,
         ..before
     }
-}
-
-fn is_among(owner: &Owner, owners: &[Owner]) -> bool {
-    owners
-        .iter()
-        .any(|one| one.fingerprint == owner.fingerprint)
-}
-
-fn are_same(before: &[Owner], now: &[Owner]) -> bool {
-    before.len() == now.len() && before.iter().all(|owner| is_among(owner, now))
 }
 
 /// Keeps deadlines that only jittered, so that a countdown does not wobble.

@@ -9,6 +9,7 @@ mod history;
 mod holders;
 mod inspection;
 mod lately;
+mod lead;
 mod merge;
 mod observer;
 mod pace;
