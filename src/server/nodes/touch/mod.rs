@@ -18,9 +18,10 @@ use super::chunks::chunks;
 use super::line::Line;
 use super::node::Node;
 use crate::domain::{LockKey, Role};
+use crate::server::clock::Steady;
 pub use seen::Figure;
-use seen::{Clocks, Deadline, Doubt, Mark, Reading, Seen};
-use server::{Policy, ServerSays};
+use seen::{Deadline, Doubt, Mark, Reading, Seen, Wanted};
+use server::Policy;
 pub use written::Written;
 
 /// The policy of a server is seldom changed.
@@ -28,6 +29,9 @@ const POLICY_HOLDS_FOR: u32 = 20;
 
 /// A key that was not asked about for so many rounds is forgotten.
 const FORGET_AFTER: u32 = 60;
+
+/// An answer that took longer says too little of when a key ends.
+const QUICK: Duration = Duration::from_millis(50);
 
 /// Why touches cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,37 +193,19 @@ impl Sensor {
         } else {
             ("IDLETIME", "OBJECT IDLETIME")
         };
-        let numbers: Vec<u64> = keys
+        let asked: Vec<Asked> = keys
             .iter()
-            .map(|key| written.number(key.as_bytes()))
+            .map(|key| self.to_ask(key, written.number(key.as_bytes())))
             .collect();
-        let mut questions = Pipeline::with_capacity(keys.len() + 3);
-        questions.ignore_errors();
-        questions.cmd("INFO").arg("server");
-        questions.cmd("INFO").arg("persistence");
-        let mut wanted = Vec::with_capacity(keys.len());
-        for (key, number) in keys.iter().zip(&numbers) {
-            let (asked, seen) = self.keys.entry(*number).or_default();
-            *asked = self.rounds;
-            let wants = seen.wants();
-            questions.cmd("OBJECT").arg(word).arg(key.as_bytes());
-            if wants.deadline {
-                questions.cmd("PTTL").arg(key.as_bytes());
-            }
-            if wants.shared {
-                questions.cmd("OBJECT").arg("REFCOUNT").arg(key.as_bytes());
-            }
-            wanted.push(wants);
-        }
-        questions.cmd("INFO").arg("server");
         let (sent_at, sent) = (node.clock().steady(), std::time::Instant::now());
+        let questions = questions(&asked, word);
         let mut answers: Vec<RedisResult<Value>> =
             questions.query_async(&mut line.connection).await?;
-        let at = sent_at.plus(sent.elapsed() / 2);
-        let is_slow = sent.elapsed() > Duration::from_millis(50);
-        let says = ServerSays::read(answers.pop(), answers.drain(..2));
-        let (before, after) = match says {
-            Ok(ServerSays { before, after }) => (before, after),
+        // The round trip may blur what is left too much to compare it.
+        let is_quick = sent.elapsed() <= QUICK;
+        let at = is_quick.then(|| sent_at.plus(sent.elapsed() / 2));
+        let clocks = match server::clocks(answers.pop(), answers.drain(..2)) {
+            Ok(clocks) => clocks,
             Err(blind) => return Ok(Err(blind)),
         };
         // What was written while we asked may be what we see.
@@ -228,57 +214,40 @@ impl Sensor {
         let covers = node.feed().state().covers;
         let mut answers = answers.into_iter();
         let mut touches = Vec::with_capacity(keys.len());
-        for ((key, number), wants) in keys.iter().zip(&numbers).zip(wanted) {
-            let mark = answers.next().map(number_in);
-            let pttl = wants.deadline.then(|| answers.next().map(number_in));
-            let shared = wants.shared.then(|| answers.next().map(number_in));
-            let mark = match mark {
-                Some(Ok(Some(n))) if by_frequency => Mark::Frequency(n),
-                Some(Ok(Some(n))) => Mark::Idle(n),
-                Some(Ok(None)) | None => {
-                    self.keys.remove(number);
+        for asked in asked {
+            let said = Said::next(&mut answers, asked.wants, at);
+            let mark = match said.mark {
+                Ok(Some(n)) if by_frequency => Mark::Frequency(n),
+                Ok(Some(n)) => Mark::Idle(n),
+                Ok(None) => {
+                    self.keys.remove(&asked.number);
                     touches.push(Touch::Nothing);
                     continue;
                 }
-                Some(Err(error)) if error.code() == Some("NOPERM") => {
+                Err(error) if error.code() == Some("NOPERM") => {
                     touches.push(Touch::Blind(Blind::Forbidden(command)));
                     continue;
                 }
                 // Another policy, most likely: it is asked again.
-                Some(Err(error)) => {
+                Err(error) => {
                     self.policy = None;
                     tracing::debug!(node.name = %node.name(), error = %error, "touches cannot be told");
                     return Ok(Err(Blind::NoClock));
                 }
             };
-            let Some((_, seen)) = self.keys.get_mut(number) else {
+            let Some((_, seen)) = self.keys.get_mut(&asked.number) else {
                 continue;
             };
-            if meanwhile.has(*number) {
-                touches.push(touch(seen, before));
-                continue;
+            if !meanwhile.has(asked.number) {
+                seen.take(&Reading {
+                    clocks,
+                    mark,
+                    deadline: said.deadline,
+                    shared: said.shared,
+                    is_told: covers.covers(asked.key),
+                });
             }
-            let deadline = match pttl {
-                // The round trip blurs what is left too much to compare it.
-                _ if is_slow => Deadline::Unknown,
-                Some(Some(Ok(Some(-1)))) => Deadline::Never,
-                Some(Some(Ok(Some(left)))) if left >= 0 => {
-                    Deadline::At(at.plus(Duration::from_millis(left.unsigned_abs())))
-                }
-                Some(_) | None => Deadline::Unknown,
-            };
-            let shared = match shared {
-                Some(Some(Ok(Some(count)))) => Some(count >= i64::from(i32::MAX)),
-                Some(_) | None => None,
-            };
-            seen.take(&Reading {
-                clocks: Clocks { before, after },
-                mark,
-                deadline,
-                shared,
-                is_told: covers.covers(key),
-            });
-            touches.push(touch(seen, before));
+            touches.push(touch(seen, clocks.before));
         }
         // One command that is refused for every key is refused as such.
         let refused = touches
@@ -288,6 +257,17 @@ impl Sensor {
             return Ok(Err(Blind::Forbidden(command)));
         }
         Ok(Ok(touches))
+    }
+
+    /// What this key is asked in this round.
+    fn to_ask<'a>(&mut self, key: &'a LockKey, number: u64) -> Asked<'a> {
+        let (asked, seen) = self.keys.entry(number).or_default();
+        *asked = self.rounds;
+        Asked {
+            key,
+            number,
+            wants: seen.wants(),
+        }
     }
 
     fn mark(&mut self, marks: &written::Marks) {
@@ -314,6 +294,71 @@ impl Group {
     pub fn touched_by_us(&self, key: &LockKey) {
         for node in self.seats(key).iter() {
             node.feed().written.note(key.as_bytes());
+        }
+    }
+}
+
+/// One key that a node is asked about.
+struct Asked<'a> {
+    key: &'a LockKey,
+    /// What it is remembered as.
+    number: u64,
+    wants: Wanted,
+}
+
+/// The server's clock and children, and the touches of the keys between them.
+fn questions(keys: &[Asked<'_>], word: &str) -> Pipeline {
+    let mut questions = Pipeline::with_capacity(keys.len() + 3);
+    questions.ignore_errors();
+    questions.cmd("INFO").arg("server");
+    questions.cmd("INFO").arg("persistence");
+    for Asked { key, wants, .. } in keys {
+        let key = key.as_bytes();
+        questions.cmd("OBJECT").arg(word).arg(key);
+        if wants.deadline {
+            questions.cmd("PTTL").arg(key);
+        }
+        if wants.shared {
+            questions.cmd("OBJECT").arg("REFCOUNT").arg(key);
+        }
+    }
+    questions.cmd("INFO").arg("server");
+    questions
+}
+
+/// What a server answered about one key.
+struct Said {
+    /// The last touch; nothing where the key is not there.
+    mark: Result<Option<i64>, RedisError>,
+    deadline: Deadline,
+    shared: Option<bool>,
+}
+
+impl Said {
+    /// The answers that are next, as they were asked for. What is left of a key's time counts from the moment `at`, if that is
+    /// known well enough.
+    fn next(
+        answers: &mut impl Iterator<Item = RedisResult<Value>>,
+        wants: Wanted,
+        at: Option<Steady>,
+    ) -> Self {
+        let mut next = || answers.next().map_or(Ok(None), number_in);
+        let mark = next();
+        let left = wants.deadline.then(&mut next);
+        let shared = wants.shared.then(&mut next);
+        Self {
+            mark,
+            deadline: match (at, left) {
+                (Some(_), Some(Ok(Some(-1)))) => Deadline::Never,
+                (Some(at), Some(Ok(Some(left)))) if left >= 0 => {
+                    Deadline::At(at.plus(Duration::from_millis(left.unsigned_abs())))
+                }
+                (Some(_) | None, _) => Deadline::Unknown,
+            },
+            shared: match shared {
+                Some(Ok(Some(count))) => Some(count >= i64::from(i32::MAX)),
+                Some(_) | None => None,
+            },
         }
     }
 }

@@ -4,6 +4,7 @@ use redis::{RedisResult, Value};
 
 use super::super::trip::TouchClock;
 use super::Blind;
+use super::seen::Clocks;
 
 /// What the server keeps of touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,39 +31,29 @@ impl Policy {
     }
 }
 
-/// The server's clock around its other answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ServerSays {
-    /// When it began to answer.
-    pub before: TouchClock,
-    /// When it had.
-    pub after: TouchClock,
-}
-
-impl ServerSays {
-    /// From `INFO server` and `INFO persistence` at the beginning, and `INFO server` at the end.
-    pub fn read(
-        last: Option<RedisResult<Value>>,
-        mut first: impl Iterator<Item = RedisResult<Value>>,
-    ) -> Result<Self, Blind> {
-        let before = clock(first.next())?;
-        let forks = first.next().and_then(Result::ok);
-        // Not known is not fit: while there is a child, who fails leaves no trace.
-        let forks = forks.ok_or(Blind::Forbidden("INFO"))?;
-        const CHILDREN: [&str; 3] = [
-            "rdb_bgsave_in_progress",
-            "aof_rewrite_in_progress",
-            "module_fork_in_progress",
-        ];
-        let has_child = |name: &&str| field(&forks, name).is_some_and(|value| value != "0");
-        if CHILDREN.iter().any(has_child) {
-            return Err(Blind::Fork);
-        }
-        Ok(Self {
-            before,
-            after: clock(last)?,
-        })
+/// The server's clock around its other answers: from `INFO server` and `INFO persistence` at the beginning, and `INFO server`
+/// at the end.
+pub(super) fn clocks(
+    last: Option<RedisResult<Value>>,
+    mut first: impl Iterator<Item = RedisResult<Value>>,
+) -> Result<Clocks, Blind> {
+    const CHILDREN: [&str; 3] = [
+        "rdb_bgsave_in_progress",
+        "aof_rewrite_in_progress",
+        "module_fork_in_progress",
+    ];
+    let before = clock(first.next())?;
+    let forks = first.next().and_then(Result::ok);
+    // Not known is not fit: while there is a child, who fails leaves no trace.
+    let forks = forks.ok_or(Blind::Forbidden("INFO"))?;
+    let has_child = |name: &&str| field(&forks, name).is_some_and(|value| value != "0");
+    if CHILDREN.iter().any(has_child) {
+        return Err(Blind::Fork);
     }
+    Ok(Clocks {
+        before,
+        after: clock(last)?,
+    })
 }
 
 fn clock(answer: Option<RedisResult<Value>>) -> Result<TouchClock, Blind> {
