@@ -1,12 +1,15 @@
 //! One row of the table of locks. A tick redraws its countdown and nothing else.
 
+mod name_cell;
+
 use std::sync::Arc;
 
+use leptos::either::Either;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
+use self::name_cell::NameCell;
 use super::lease_bar::{LeaseBar, Run};
-use super::lock_name::{Beginnings, LockName};
+use super::lock_name::Beginnings;
 use super::lock_table::Cursor;
 use super::node_dots::{NodeDots, marks};
 use super::owner_name::OwnerName;
@@ -14,12 +17,11 @@ use super::renewed::Renewed;
 use super::selection::SelectBox;
 use super::times::Times;
 use super::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
-use crate::domain::{Lock, LockKey};
-use crate::ui::kit::copy::to_clipboard;
-use crate::ui::kit::{Badge, Icon, Sign};
+use crate::domain::{Lock, Owner};
+use crate::ui::format;
+use crate::ui::kit::Badge;
 use crate::ui::live::Live;
 use crate::ui::words::locks as words;
-use crate::ui::{format, paths};
 
 /// What a row shows of its lock.
 #[derive(Clone)]
@@ -81,25 +83,6 @@ pub fn LockRow(
         (None, None) => false,
         _ => true,
     });
-    let verdict = move || {
-        let Seen { lock, gone } = seen.get();
-        // Held in place, it may have ended, or may stand elsewhere in the list by now.
-        if let Some(has_ended) = gone {
-            let said = if has_ended {
-                words::not_any_more()
-            } else {
-                words::moved_or_gone()
-            };
-            return view! { <Badge>{said}</Badge> }.into_any();
-        }
-        view! { <VerdictBadge verdict=lock.verdict /> <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() /> }
-            .into_any()
-    };
-    let owners = move || {
-        let owners = seen.read().lock.owners.clone().into_iter().enumerate();
-        let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };
-        owners.map(|owner| name(owner).into_any()).collect_view()
-    };
     let times = Times::expect();
     let held = Memo::new(move |_| {
         let acquired_at = seen.read().lock.acquired_at;
@@ -109,21 +92,6 @@ pub fn LockRow(
         let span = live.now.get().since(acquired_at).as_millis();
         format::clock(u64::try_from(span).unwrap_or(u64::MAX))
     });
-    let tail = move || {
-        let lock = seen.get().lock;
-        view! {
-            <td role="cell" class="cell-renewals">
-                <Renewed renewals=lock.renewals.clone() />
-            </td>
-            <td role="cell" class="cell-nodes">
-                <NodeDots marks=marks(&lock) />
-            </td>
-        }
-    };
-    let shared = {
-        let key = id.key.clone();
-        Signal::derive(move || beginnings.read().shared(&key))
-    };
     let run = Signal::derive(move || Run::of(&seen.read().lock));
     let is_gone = Signal::derive(move || seen.read().gone.is_some());
     // What copies the name is made when somebody comes near: few rows are ever copied from.
@@ -134,9 +102,8 @@ pub fn LockRow(
             is_near.set(true);
         }
     };
-    let path = paths::lock(&id);
-    let (key, copied, group) = (id.key.clone(), id.key.clone(), id.group.clone());
-    let (on_phone, group) = groups.then(|| (group.clone(), group)).unzip();
+    let group = groups.then(|| id.group.clone());
+    let place = id.clone();
     view! {
         <tr
             role="row"
@@ -145,7 +112,7 @@ pub fn LockRow(
             tabindex="-1"
             on:focusin=move |_| {
                 come_near();
-                cursor.is_here(&id);
+                cursor.is_here(&place);
             }
             on:pointermove=move |_| come_near()
         >
@@ -154,25 +121,15 @@ pub fn LockRow(
             </td>
             <td role="cell" class="cell-verdict">
                 <span class="flex items-center gap-x-2 overflow-hidden whitespace-nowrap *:first:shrink-0">
-                    {verdict}
+                    {move || view! { <Verdict seen=seen.get() /> }}
                 </span>
             </td>
             <td role="cell" class="cell-lock">
-                <span class="flex items-center gap-1.5">
-                    {on_phone.map(|group| view! { <span class="shrink-0 text-muted md:hidden">{group} " · "</span> })}
-                    <a href=path class="min-w-0 truncate rounded text-ink underline-offset-2 hover:underline">
-                        <LockName key shared />
-                    </a>
-                    {move || match is_near.get() {
-                        true => view! { <CopyName key=copied.clone() /> }.into_any(),
-                        false => view! { <span class="w-5 shrink-0"></span> }.into_any(),
-                    }}
-                    <span class="ms-auto hidden min-w-0 shrink-[999] truncate text-xs text-muted min-[88rem]:inline">{move || seen.read().lock.format.slug()}</span>
-                </span>
+                <NameCell id seen beginnings groups is_near />
             </td>
             {group.map(|group| view! { <td role="cell" class="cell-group truncate text-muted" title=group.clone()>{group.clone()}</td> })}
             <td role="cell" class="cell-owner truncate">
-                {move || owners()}
+                {move || view! { <Owners owners=seen.read().lock.owners.clone() /> }}
             </td>
             <td role="cell" class="cell-lease">
                 <LeaseBar run gone=is_gone />
@@ -181,36 +138,39 @@ pub fn LockRow(
                 <span class="text-muted md:hidden">{words::held_for()}</span>
                 {held}
             </td>
-            {tail}
+            {move || {
+                let lock = seen.get().lock;
+                view! {
+                    <td role="cell" class="cell-renewals">
+                        <Renewed renewals=lock.renewals.clone() />
+                    </td>
+                    <td role="cell" class="cell-nodes">
+                        <NodeDots marks=marks(&lock) />
+                    </td>
+                }
+            }}
         </tr>
     }
 }
 
-/// Copies a lock's name; seen when the row is pointed at or has the focus.
+/// The verdict and the flags, or what became of a lock that is gone.
 #[component]
-fn CopyName(key: LockKey) -> impl IntoView {
-    let said = RwSignal::new("");
-    let copy = move |_| {
-        let text = key.text().into_owned();
-        spawn_local(async move {
-            let copied = to_clipboard(&text, None).await;
-            said.try_set(if copied {
-                words::copied()
-            } else {
-                words::cannot_copy()
-            });
-        });
-    };
-    view! {
-        <button
-            type="button"
-            class="shrink-0 rounded p-0.5 text-faint opacity-0 hover:text-ink focus:opacity-100 group-hover:opacity-100 group-focus-within:opacity-100"
-            aria-label=words::copy_name()
-            title=words::copy_name()
-            on:click=copy
-        >
-            <Icon sign=Sign::Copy />
-        </button>
-        <span role="status" class="shrink-0 text-xs text-muted">{move || said.get()}</span>
+fn Verdict(seen: Seen) -> impl IntoView {
+    let Seen { lock, gone } = seen;
+    // Held in place, it may have ended, or may stand elsewhere in the list by now.
+    match gone {
+        Some(true) => Either::Left(view! { <Badge>{words::not_any_more()}</Badge> }),
+        Some(false) => Either::Left(view! { <Badge>{words::moved_or_gone()}</Badge> }),
+        None => Either::Right(view! {
+            <VerdictBadge verdict=lock.verdict />
+            <FlagWords flags=telling_flags(&lock) evidence=lock.evidence.clone() />
+        }),
     }
+}
+
+/// All owners, in one line.
+#[component]
+fn Owners(owners: Vec<Owner>) -> impl IntoView {
+    let name = |(nth, owner)| view! { {(nth > 0).then_some(" / ")} <OwnerName owner /> };
+    owners.into_iter().enumerate().map(name).collect_view()
 }

@@ -8,6 +8,7 @@ mod pace;
 mod rows;
 mod viewport;
 
+use leptos::either::Either;
 use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -72,23 +73,7 @@ pub fn LockTable(
         Memo::new(move |_| rows.with(|rows| Beginnings::of(rows.ids.iter().map(|id| &id.key))));
     let several_groups = Memo::new(move |_| live.with_groups(|groups| groups.len() > 1));
     let is_empty = Memo::new(move |_| rows.with(|rows| rows.total == 0));
-    let blind = Memo::new(move |_| {
-        let none_up = live.with_groups(|groups| {
-            !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
-        });
-        none_up || matches!(live.freshness(), Freshness::Stale(_))
-    });
-    let spacer = move |rows: Signal<usize>| {
-        let height = move || viewport.height(rows.get()).filter(|_| rows.get() > 0);
-        view! {
-            {move || {
-                height().map(|height| {
-                    let room = html::td().attr("height", height);
-                    view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> }
-                })
-            }}
-        }
-    };
+    let blind = Memo::new(move |_| is_blind(live));
     let waiting = Memo::new(move |_| rows.with(|rows| rows.waiting));
     let counted = Signal::derive(move || words::counted(rows.with(|rows| rows.total)));
     let page = Memo::new(move |_| {
@@ -98,30 +83,16 @@ pub fn LockTable(
             total: rows.total,
         })
     });
-    let above = Signal::derive(move || drawn.with(|drawn| drawn.above));
-    let below = Signal::derive(move || drawn.with(|drawn| drawn.below));
     let line = move |line: Line| {
         let groups = several_groups.get_untracked();
-        match line {
-            Line::Lock(id) => {
-                let place = id.clone();
-                let index = Memo::new(move |_| {
-                    rows.with(|rows| rows.row_of(&place).unwrap_or(rows.from) + 2)
-                });
-                match untrack(|| live.shared(&id)) {
-                    Some(lock) => {
-                        view! { <LockRow lock beginnings groups index=index.into() cursor /> }
-                            .into_any()
-                    }
-                    None => view! { <Gap index=index.into() /> }.into_any(),
-                }
-            }
-            Line::Gap(row) => view! { <Gap index=Signal::stored(row + 2) /> }.into_any(),
-        }
+        view! { <Row line rows beginnings groups cursor /> }
     };
     let navigate = StoredValue::new(use_navigate());
-    let open = move |address: &str| {
-        navigate.with_value(|navigate| navigate(address, NavigateOptions::default()))
+    let open = move |address: Option<String>, event: &web_sys::Event| {
+        if let Some(address) = address {
+            event.prevent_default();
+            navigate.with_value(|navigate| navigate(&address, NavigateOptions::default()));
+        }
     };
 
     view! {
@@ -129,48 +100,82 @@ pub fn LockTable(
         <div class=CARD>
             {move || {
                 if is_empty.get() {
-                    return view! { <Nothing query on_acquire /> }.into_any();
+                    return Either::Left(view! { <Nothing query on_acquire /> });
                 }
                 // With another column every row is another one.
                 let several_groups = several_groups.get();
-                view! {
-                <table
-                    role="table"
-                    aria-label=words::locks()
-                    aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
-                    class="lock-table"
-                    class=("is-stale", move || blind.get())
-                    on:pointermove=move |event| holding.point(&event)
-                    on:pointerleave=move |_| holding.leave()
-                    on:focusin=move |_| holding.focus(true)
-                    on:focusout=move |_| holding.focus(false)
-                    on:click=move |event| {
-                        if let Some(address) = opening::clicked(&event) {
-                            event.prevent_default();
-                            open(&address);
-                        }
-                    }
-                    on:keydown=move |event| {
-                        if let Some(address) = opening::entered(&event) {
-                            event.prevent_default();
-                            open(&address);
-                        }
-                    }
-                >
-                    <Head query rows several_groups />
-                    <tbody role="rowgroup" id="lock-rows">
-                        {spacer(above)}
-                        <For each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
-                        {spacer(below)}
-                    </tbody>
-                </table>
-                }.into_any()
+                Either::Right(view! {
+                    <table
+                        role="table"
+                        aria-label=words::locks()
+                        aria-rowcount=move || rows.with(|rows| (rows.total + 1).to_string())
+                        class="lock-table"
+                        class=("is-stale", move || blind.get())
+                        on:pointermove=move |event| holding.point(&event)
+                        on:pointerleave=move |_| holding.leave()
+                        on:focusin=move |_| holding.focus(true)
+                        on:focusout=move |_| holding.focus(false)
+                        on:click=move |event| open(opening::clicked(&event), &event)
+                        on:keydown=move |event| open(opening::entered(&event), &event)
+                    >
+                        <Head query rows several_groups />
+                        <tbody role="rowgroup" id="lock-rows">
+                            <Spacer viewport rows=Signal::derive(move || drawn.read().above) />
+                            <For each=move || drawn.with(|drawn| drawn.lines.clone()) key=Line::clone children=line />
+                            <Spacer viewport rows=Signal::derive(move || drawn.read().below) />
+                        </tbody>
+                    </table>
+                })
             }}
         </div>
         // With a script, further rows come when the page is scrolled.
         <div class="without-script">
             <Pager query page />
         </div>
+    }
+}
+
+/// Whether what is shown may be out of date: no node is up, or nothing new comes from the server.
+fn is_blind(live: Live) -> bool {
+    let none_up = live.with_groups(|groups| {
+        !groups.is_empty() && groups.iter().all(|group| group.nodes_up() == 0)
+    });
+    none_up || matches!(live.freshness(), Freshness::Stale(_))
+}
+
+/// Takes up the room of rows that are not drawn.
+#[component]
+fn Spacer(viewport: Viewport, rows: Signal<usize>) -> impl IntoView {
+    move || {
+        let rows = rows.get();
+        let height = viewport.height(rows).filter(|_| rows > 0)?;
+        let room = html::td().attr("height", height);
+        Some(view! { <tr class="lock-spacer" aria-hidden="true">{room}</tr> })
+    }
+}
+
+/// The row of a lock, or its place while it is on its way.
+#[component]
+fn Row(
+    line: Line,
+    rows: Memo<Rows>,
+    beginnings: Memo<Beginnings>,
+    groups: bool,
+    cursor: Cursor,
+) -> impl IntoView {
+    match line {
+        Line::Lock(id) => {
+            let lock = Live::expect().shared(&id);
+            let index =
+                Memo::new(move |_| rows.with(|rows| rows.row_of(&id).unwrap_or(rows.from) + 2));
+            match lock {
+                Some(lock) => Either::Left(
+                    view! { <LockRow lock beginnings groups index=index.into() cursor /> },
+                ),
+                None => Either::Right(view! { <Gap index=index.into() /> }),
+            }
+        }
+        Line::Gap(row) => Either::Right(view! { <Gap index=Signal::stored(row + 2) /> }),
     }
 }
 
