@@ -28,8 +28,6 @@ pub fn LeaseChart(
     several: bool,
 ) -> impl IntoView {
     let live = Live::expect();
-    let ends: Vec<Timestamp> = history.holds.iter().filter_map(|hold| hold.until).collect();
-    let first = history.beats;
     // Nobody loses a quorum that nobody has.
     let is_quorum = {
         let id = id.clone();
@@ -40,46 +38,10 @@ pub fn LeaseChart(
                     .is_none_or(|lock| lock.verdict == Verdict::Held)
         })
     };
-    // What is on the board goes on where the answer ends.
-    let beats = Memo::new(move |before: Option<&Vec<Beat>>| {
-        let known = before.unwrap_or(&first);
-        let lock = live.lock(&id);
-        let run = lock.as_ref().map(Run::of);
-        let now = run.and_then(|run| Some((run.began, run.lease.expires_at()?)));
-        let mut beats = match now {
-            Some((began, expires_at)) => up_to_now(known, began, expires_at),
-            None => known.clone(),
-        };
-        beats.drain(..beats.len().saturating_sub(MOST));
-        beats
-    });
-    let is_there = Memo::new(move |_| beats.with(|beats| !beats.is_empty()));
-    let stretches = Memo::new(move |_| beats.with(|beats| saw_tooth(beats, &ends, live.now.get())));
-    let reach = Memo::new(move |_| {
-        let now = live.now.get().millis();
-        stretches.with(|stretches| {
-            let first = stretches.first().map_or(now, |one| one.from.millis());
-            let end = stretches.last().map_or(now, |one| one.expires_at.millis());
-            let highest = stretches
-                .iter()
-                .map(|one| one.expires_at.millis_since(one.from));
-            let right = Reach {
-                from: first.max(now - LONGEST_MS),
-                until: end.clamp(now, now + LONGEST_MS),
-            };
-            let up = Reach {
-                from: 0,
-                until: highest.max().unwrap_or(1).max(1),
-            };
-            (right, up)
-        })
-    });
-    let strokes = Signal::derive(move || {
-        let (right, _) = reach.get();
-        stretches.with(|stretches| drawn(stretches, right, live.now.get()))
-    });
+    let line = LeaseLine::follow(live, id, history);
+    let is_there = Memo::new(move |_| line.beats.with(|beats| !beats.is_empty()));
     let levels = Signal::derive(move || {
-        let (_, up) = reach.get();
+        let (_, up) = line.reach.get();
         let end = match is_quorum.get() {
             true => words::quorum_lost_here(),
             false => words::expires_here(),
@@ -89,39 +51,17 @@ pub fn LeaseChart(
             level(up.until / 5, words::a_fifth(), Tone::Warn),
         ]
     });
-    let summary = Signal::derive(move || {
-        let now = live.now.get();
-        let lifts = stretches.with(|all| all.iter().filter(|one| one.is_lifted).count());
-        let left = stretches.with(|all| Some(all.last()?.expires_at.millis_since(now)));
-        let left = match left.and_then(|ms| u64::try_from(ms).ok()) {
-            Some(ms) if ms > 0 => words::lease_left(&format::countdown(ms)),
-            Some(_) | None => words::lease_ended().to_owned(),
-        };
-        let seen = words::renewals_seen(&format::counted(lifts, "renewal"));
-        words::lease_chart(&seen, &left)
-    });
     let ends = Signal::derive(move || {
-        let (right, _) = reach.get();
+        let (right, _) = line.reach.get();
         let utc = |ms| time(Timestamp::from_millis(ms));
         (utc(right.from), utc(right.until))
     });
-    let rows = Signal::derive(move || {
-        let row = |beat: &Beat| {
-            let left = beat.expires_at.millis_since(beat.at);
-            vec![
-                time(beat.at),
-                format::span(u64::try_from(left).unwrap_or(0)),
-            ]
-        };
-        beats.with(|beats| beats.iter().rev().map(row).collect::<Vec<_>>())
-    });
-    let present = Signal::derive(move || live.now.get().millis());
     let shown = move || {
         is_there.get().then(|| {
             let table = (
                 words::as_table().to_owned(),
                 vec![words::time(), words::lease_then()],
-                rows,
+                Signal::derive(move || line.rows()),
             );
             view! {
                 <div class="mb-4">
@@ -129,12 +69,12 @@ pub fn LeaseChart(
                     <LineChart
                         id="lease-chart"
                         title=words::lease_over_time()
-                        summary
+                        summary=Signal::derive(move || line.summary())
                         ends
-                        reach
-                        strokes
+                        reach=line.reach
+                        strokes=Signal::derive(move || line.strokes())
                         levels
-                        present
+                        present=Signal::derive(move || live.now.get().millis())
                         table
                     />
                 </div>
@@ -142,6 +82,105 @@ pub fn LeaseChart(
         })
     };
     view! { {shown} }
+}
+
+/// How the lease ran down and was lifted, followed as it goes on. A handle: copy it freely.
+#[derive(Clone, Copy)]
+struct LeaseLine {
+    live: Live,
+    /// The renewals that were seen.
+    beats: Memo<Vec<Beat>>,
+    /// The lease between them.
+    stretches: Memo<Vec<Stretch>>,
+    /// What the picture shows of time, and of what is left.
+    reach: Memo<(Reach, Reach)>,
+}
+
+impl LeaseLine {
+    /// Follows the lock from where its history ends.
+    fn follow(live: Live, id: LockId, history: History) -> Self {
+        let ends: Vec<Timestamp> = history.holds.iter().filter_map(|hold| hold.until).collect();
+        let first = history.beats;
+        // What is on the board goes on where the answer ends.
+        let beats = Memo::new(move |before: Option<&Vec<Beat>>| {
+            let known = before.unwrap_or(&first);
+            let lock = live.lock(&id);
+            let run = lock.as_ref().map(Run::of);
+            let now = run.and_then(|run| Some((run.began, run.lease.expires_at()?)));
+            let mut beats = match now {
+                Some((began, expires_at)) => up_to_now(known, began, expires_at),
+                None => known.clone(),
+            };
+            beats.drain(..beats.len().saturating_sub(MOST));
+            beats
+        });
+        let stretches =
+            Memo::new(move |_| beats.with(|beats| saw_tooth(beats, &ends, live.now.get())));
+        let reach = Memo::new(move |_| {
+            stretches.with(|stretches| reach(stretches, live.now.get().millis()))
+        });
+        Self {
+            live,
+            beats,
+            stretches,
+            reach,
+        }
+    }
+
+    fn strokes(self) -> Vec<Stroke> {
+        let (right, _) = self.reach.get();
+        self.stretches
+            .with(|stretches| drawn(stretches, right, self.live.now.get()))
+    }
+
+    /// How often it was lifted, and how much of it is left.
+    fn summary(self) -> String {
+        let now = self.live.now.get();
+        let (lifts, left) = self.stretches.with(|all| {
+            let lifts = all.iter().filter(|one| one.is_lifted).count();
+            (
+                lifts,
+                all.last().map(|one| one.expires_at.millis_since(now)),
+            )
+        });
+        let left = match left.and_then(|ms| u64::try_from(ms).ok()) {
+            Some(ms) if ms > 0 => words::lease_left(&format::countdown(ms)),
+            Some(_) | None => words::lease_ended().to_owned(),
+        };
+        let seen = words::renewals_seen(&format::counted(lifts, "renewal"));
+        words::lease_chart(&seen, &left)
+    }
+
+    /// The same as a table, the latest renewal first.
+    fn rows(self) -> Vec<Vec<String>> {
+        let row = |beat: &Beat| {
+            let left = beat.expires_at.millis_since(beat.at);
+            vec![
+                time(beat.at),
+                format::span(u64::try_from(left).unwrap_or(0)),
+            ]
+        };
+        self.beats
+            .with(|beats| beats.iter().rev().map(row).collect())
+    }
+}
+
+/// What of time, and of what is left of the lease, has to be on the picture.
+fn reach(stretches: &[Stretch], now: i64) -> (Reach, Reach) {
+    let first = stretches.first().map_or(now, |one| one.from.millis());
+    let end = stretches.last().map_or(now, |one| one.expires_at.millis());
+    let highest = stretches
+        .iter()
+        .map(|one| one.expires_at.millis_since(one.from));
+    let right = Reach {
+        from: first.max(now - LONGEST_MS),
+        until: end.clamp(now, now + LONGEST_MS),
+    };
+    let up = Reach {
+        from: 0,
+        until: highest.max().unwrap_or(1).max(1),
+    };
+    (right, up)
 }
 
 fn level(at: i64, words: &str, tone: Tone) -> Level {
