@@ -4,19 +4,17 @@ mod dialog;
 mod lines;
 mod report;
 mod run;
+mod select_all;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_location, use_navigate};
+use leptos_router::hooks::use_location;
 
 use self::dialog::BulkForm;
 use self::run::{Phase, Run};
+use self::select_all::{Count, SelectAllButton, SelectionOfAll};
 use super::fault_notice::FaultNotice;
 use super::selection::Selection;
-use crate::domain::Fault;
 use crate::domain::bulk::MOST_AT_ONCE;
-use crate::ui::calls;
 use crate::ui::kit::{Button, Dialog, DialogHandle, Variant, draft};
 use crate::ui::lazy::{lazy, lazy_view};
 use crate::ui::live::Live;
@@ -81,65 +79,17 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
         }
         is_open
     });
-    // What is shown may be less than the list has; how much that is changes while somebody selects.
-    let counted = Memo::new(move |_| {
-        let (count, total) = (selection.count(), live.total());
-        let is_a_part = selection.is_all_shown() || count >= MOST_AT_ONCE;
-        match is_a_part && count < total && query.with(|query| query.by.is_none()) {
-            true => words::count_of(count, total),
-            false => words::count(count),
-        }
-    });
-    let offers = Memo::new(move |_| selection.is_all_shown() && selection.count() < live.total());
-    let is_picking = RwSignal::new(false);
-    let picking = Signal::derive(move || is_picking.get().then(|| words::picking().to_owned()));
-    let fault = RwSignal::new(None::<Fault>);
-    // Who asks for all and gets none is told so.
-    let has_none = RwSignal::new(false);
-    let pick_all = move || {
-        let path = query.with_untracked(Query::path);
-        let search = path.split_once('?').map_or("", |(_, search)| search);
-        let asking = calls::pick(search.to_owned());
-        is_picking.set(true);
-        fault.set(None);
-        has_none.set(false);
-        spawn_local(async move {
-            match asking.await {
-                Ok(picked) => {
-                    let is_empty = picked.is_empty();
-                    selection.replace(picked);
-                    has_none.try_set(is_empty);
-                }
-                Err(why) => {
-                    fault.try_set(Some(why));
-                }
-            }
-            is_picking.try_set(false);
-        });
-    };
-    let navigate = use_navigate();
-    Effect::new(move || {
-        if all_asked.get() {
-            pick_all();
-            // Once only: who comes back here, or loads the page again, has selected nothing.
-            let options = NavigateOptions {
-                replace: true,
-                scroll: false,
-                ..NavigateOptions::default()
-            };
-            navigate(&query.with_untracked(Query::path), options);
-        }
-    });
+    let all = SelectionOfAll::new(selection, query);
+    all.begin_when(all_asked);
     let why_not = Signal::derive(move || {
         (selection.count() > MOST_AT_ONCE).then(|| words::too_many(MOST_AT_ONCE))
     });
     let has_report = Memo::new(move |_| run.phase.get() == Phase::Over && !open.get());
-    let is_shown = Memo::new(move |_| {
-        selection.count() > 0 || has_report.get() || has_none.get() || fault.with(Option::is_some)
-    });
-    let said = move || match selection.count() {
-        0 if has_none.get() => words::none_here().to_owned(),
-        _ => counted.get(),
+    let is_shown = Memo::new(move |_| selection.count() > 0 || has_report.get() || all.has_news());
+    let clear = move |()| {
+        selection.clear();
+        run.forget();
+        all.forget();
     };
     let content =
         Callback::new(move |handle: DialogHandle| view! { <BulkForm run handle /> }.into_any());
@@ -149,19 +99,14 @@ fn Bar(selection: Selection, query: Memo<Query>, all_asked: Memo<bool>) -> impl 
                 class="flex flex-wrap items-center gap-3 rounded-xl border border-line-strong bg-surface px-4 py-2.5 shadow-high"
                 aria-label=words::selected()
             >
-                <p role="status" class="grow font-medium">{said}</p>
-                {move || offers.get().then(|| view! { <Button why_not=picking on_press=move |()| pick_all()>{move || words::select_all_of(live.total(), MOST_AT_ONCE)}</Button> })}
+                <Count selection query has_none=all.has_none />
+                <SelectAllButton selection all />
                 {move || has_report.get().then(|| view! { <Button on_press=move |()| open.set(true)>{words::report()}</Button> })}
-                <Button on_press=move |()| {
-                    selection.clear();
-                    run.forget();
-                    has_none.set(false);
-                    fault.set(None);
-                }>{words::clear()}</Button>
+                <Button on_press=clear>{words::clear()}</Button>
                 {move || (selection.count() > 0).then(|| view! {
                     <Button variant=Variant::Danger why_not on_press=move |()| begin()>{words::release()}</Button>
                 })}
-                {move || fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> })}
+                {move || all.fault.get().map(|fault| view! { <div class="basis-full"><FaultNotice fault /></div> })}
             </section>
         })
     };
