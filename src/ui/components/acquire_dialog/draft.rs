@@ -4,7 +4,8 @@ use leptos::prelude::untrack;
 use serde::{Deserialize, Serialize};
 
 use super::times::{in_ms, wait_ms};
-use crate::domain::{Environment, Format, LockId, LockKey, Place, Verb};
+use crate::domain::{Environment, Fault, Format, LockId, LockKey, Mine, Place, Verb};
+use crate::ui::calls;
 use crate::ui::kit::Choice;
 use crate::ui::live::Live;
 use crate::ui::words::act::acquire as words;
@@ -38,8 +39,33 @@ impl AcquireDraft {
         }
     }
 
-    /// Which lock.
-    pub(super) fn id(&self) -> LockId {
+    /// Why it cannot be sent, with the reason for it where no group can be chosen.
+    pub(super) fn why_not(&self, live: Live, no_group: &str) -> Option<String> {
+        if self.group.is_empty() {
+            Some(no_group.to_owned())
+        } else if self.ttl_ms().is_none() {
+            Some(words::how_long_first().to_owned())
+        } else if wait_ms(&self.wait).is_none() {
+            Some(words::wait_first().to_owned())
+        } else {
+            live.why_not(Verb::Acquire, Place::lock(&self.id()))
+        }
+    }
+
+    /// Acquires it; nothing while the lease has no length.
+    pub(super) fn acquire(&self) -> Option<impl Future<Output = Result<Mine, Fault>> + use<>> {
+        let LockId { group, key } = self.id();
+        let format = self.format.parse().unwrap_or(Format::Plain);
+        let wait_ms = wait_ms(&self.wait).unwrap_or(0);
+        let label = Some(self.label.trim().to_owned()).filter(|label| !label.is_empty());
+        let keeps = self.auto_renew;
+        let ttl_ms = self.ttl_ms()?;
+        Some(calls::acquire(
+            group, key, format, ttl_ms, wait_ms, label, keeps,
+        ))
+    }
+
+    fn id(&self) -> LockId {
         LockId {
             group: self.group.clone(),
             key: LockKey::from(self.key.as_str()),
@@ -47,34 +73,8 @@ impl AcquireDraft {
     }
 
     /// How long the lease is to be; nothing while that is no length of time.
-    pub(super) fn ttl_ms(&self) -> Option<u64> {
+    fn ttl_ms(&self) -> Option<u64> {
         in_ms(&self.amount, &self.unit)
-    }
-
-    /// How long to wait for it; nothing while that is no length of time.
-    pub(super) fn wait_ms(&self) -> Option<u64> {
-        wait_ms(&self.wait)
-    }
-
-    /// What the owner is to be called, if anything.
-    pub(super) fn label(&self) -> Option<String> {
-        Some(self.label.trim().to_owned()).filter(|label| !label.is_empty())
-    }
-
-    /// The library's layout.
-    pub(super) fn format(&self) -> Format {
-        self.format.parse().unwrap_or(Format::Plain)
-    }
-
-    /// What has to be filled in before it can be sent.
-    pub(super) fn missing(&self) -> Option<&'static str> {
-        if self.ttl_ms().is_none() {
-            Some(words::how_long_first())
-        } else if self.wait_ms().is_none() {
-            Some(words::wait_first())
-        } else {
-            None
-        }
     }
 }
 

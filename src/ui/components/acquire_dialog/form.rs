@@ -7,8 +7,7 @@ use leptos::task::spawn_local_scoped_with_cancellation;
 use super::DRAFT;
 use super::draft::{AcquireDraft, Groups};
 use super::times::UNITS;
-use crate::domain::{Fault, Format, Mine, Place, Verb};
-use crate::ui::calls;
+use crate::domain::{Fault, Format, Mine};
 use crate::ui::components::fault_notice::FaultNotice;
 use crate::ui::kit::{
     Button, CheckboxField, Choice, DialogHandle, SelectField, TextField, Variant, draft,
@@ -38,31 +37,23 @@ pub(super) fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> 
     draft::keep_changes(DRAFT.to_owned(), draft);
     let sending = RwSignal::new(false);
     let fault = RwSignal::new(None::<Fault>);
-    let why_not = Signal::derive(move || {
-        let refused = || live.why_not(Verb::Acquire, Place::lock(&draft.with(AcquireDraft::id)));
-        if sending.get() {
-            Some(act::asking().to_owned())
-        } else if draft.with(|draft| draft.group.is_empty()) {
-            Some(groups.why_none.clone())
-        } else if let Some(missing) = draft.with(AcquireDraft::missing) {
-            Some(missing.to_owned())
-        } else {
-            refused()
-        }
+    let why_not = Signal::derive(move || match sending.get() {
+        true => Some(act::asking().to_owned()),
+        false => draft.with(|draft| draft.why_not(live, &groups.why_none)),
     });
     let form = Owner::current().expect("a component has an owner");
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        let filled = draft.get_untracked();
-        let (Some(ttl_ms), None) = (filled.ttl_ms(), why_not.get_untracked()) else {
+        if why_not.with_untracked(Option::is_some) {
+            return;
+        }
+        let Some(acquiring) = draft.with_untracked(AcquireDraft::acquire) else {
             return;
         };
         sending.set(true);
         fault.set(None);
         let acquiring = async move {
-            let (id, format, wait_ms) = (filled.id(), filled.format(), filled.wait_ms());
-            let (wait_ms, label, keeps) = (wait_ms.unwrap_or(0), filled.label(), filled.auto_renew);
-            match calls::acquire(id.group, id.key, format, ttl_ms, wait_ms, label, keeps).await {
+            match acquiring.await {
                 Ok(mine) => {
                     on_acquired.run(mine);
                     handle.close();
@@ -77,8 +68,6 @@ pub(super) fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> 
         form.with(|| spawn_local_scoped_with_cancellation(acquiring));
     };
     let error = move |wanted: &'static str| Signal::derive(move || wrong(&fault.read(), wanted));
-    let units = UNITS.map(|(short, long, _)| choice(short, long()));
-    let formats = FORMATS.map(|format| choice(format.slug(), format.slug()));
     view! {
         <form class="flex flex-col gap-4 p-5" on:submit=submit novalidate=true>
             <h2 id="acquire-title" class="text-lg font-semibold">
@@ -100,33 +89,9 @@ pub(super) fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> 
                 mono=true
                 autofocus=true
             />
-            <div class="grid grid-cols-2 gap-3">
-                <TextField
-                    id="acquire-ttl"
-                    label=words::how_long()
-                    value=slice!(draft.amount)
-                    error=error("ttl_ms")
-                    decimal=true
-                />
-                <SelectField id="acquire-unit" label=words::unit() value=slice!(draft.unit) choices=units.to_vec() />
-            </div>
+            <Duration draft error=error("ttl_ms") />
             <CheckboxField id="acquire-keep" label=words::keep() hint=words::keep_hint() value=slice!(draft.auto_renew) />
-            <div class="grid grid-cols-2 gap-3">
-                <SelectField
-                    id="acquire-format"
-                    label=words::format()
-                    value=slice!(draft.format)
-                    choices=formats.to_vec()
-                    error=error("format")
-                />
-                <TextField
-                    id="acquire-wait"
-                    label=words::wait()
-                    value=slice!(draft.wait)
-                    error=error("wait_ms")
-                    decimal=true
-                />
-            </div>
+            <FormatAndWait draft format_error=error("format") wait_error=error("wait_ms") />
             <TextField
                 id="acquire-label"
                 label=words::label()
@@ -142,6 +107,40 @@ pub(super) fn AcquireForm(handle: DialogHandle, on_acquired: Callback<Mine>) -> 
                 </Button>
             </div>
         </form>
+    }
+}
+
+/// For how long.
+#[component]
+fn Duration(draft: RwSignal<AcquireDraft>, error: Signal<Option<String>>) -> impl IntoView {
+    let units = UNITS.map(|(short, long, _)| choice(short, long()));
+    view! {
+        <div class="grid grid-cols-2 gap-3">
+            <TextField id="acquire-ttl" label=words::how_long() value=slice!(draft.amount) error decimal=true />
+            <SelectField id="acquire-unit" label=words::unit() value=slice!(draft.unit) choices=units.to_vec() />
+        </div>
+    }
+}
+
+/// In which library's layout, and how long to wait for it.
+#[component]
+fn FormatAndWait(
+    draft: RwSignal<AcquireDraft>,
+    format_error: Signal<Option<String>>,
+    wait_error: Signal<Option<String>>,
+) -> impl IntoView {
+    let formats = FORMATS.map(|format| choice(format.slug(), format.slug()));
+    view! {
+        <div class="grid grid-cols-2 gap-3">
+            <SelectField
+                id="acquire-format"
+                label=words::format()
+                value=slice!(draft.format)
+                choices=formats.to_vec()
+                error=format_error
+            />
+            <TextField id="acquire-wait" label=words::wait() value=slice!(draft.wait) error=wait_error decimal=true />
+        </div>
     }
 }
 

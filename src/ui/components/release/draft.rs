@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{Fingerprint, Lock, LockId, Timestamp};
 use crate::ui::kit::draft;
-use crate::ui::paths;
 use crate::ui::words::act as words;
+use crate::ui::{calls, paths};
 
 /// What was typed, and about whose hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,17 @@ impl ReleaseDraft {
                 };
                 (fresh, told)
             }
+        }
+    }
+
+    /// Asks for the release of `lock`, as it is now, from the owner that was chosen.
+    pub(super) fn request(self, lock: Lock, is_confirmed: bool) -> calls::ForceRelease {
+        calls::ForceRelease {
+            seen: lock.seen_hold(&self.owner, self.since),
+            confirm: is_confirmed.then(|| lock.id.key.text().into_owned()),
+            id: lock.id,
+            fingerprint: self.owner,
+            reason: self.reason,
         }
     }
 

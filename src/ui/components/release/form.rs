@@ -1,5 +1,6 @@
 //! The part of the dialog before the act: the facts, the reason, and the confirmation.
 
+use leptos::either::Either;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
@@ -14,7 +15,7 @@ use super::owner_choice::OwnerChoice;
 use super::reach::Reach;
 use super::target::Target;
 use super::target_changed::{TargetChanged, TargetFacts};
-use crate::domain::{Fault, Fingerprint, GroupView, Lock};
+use crate::domain::{Fault, Fingerprint, GroupView, Lock, LockKey};
 use crate::ui::calls;
 use crate::ui::kit::{Banner, Button, DialogHandle, TextField, Tone, Variant};
 use crate::ui::live::Live;
@@ -32,20 +33,20 @@ pub fn ReleaseForm(
     /// Set when it was done.
     act: RwSignal<Option<Act>>,
 ) -> impl IntoView {
-    let live = Live::expect();
     let Some(first) = seen.owners.first().map(|owner| owner.fingerprint.clone()) else {
         // Beside the form: a lock that nobody holds has nothing to be released.
-        return view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> }.into_any();
+        return Either::Left(view! { <FaultNotice fault=Fault::NotHeld { nodes: Vec::new() } /> });
     };
+    let live = Live::expect();
     let (draft, told) = ReleaseDraft::restore(&seen, first);
     let draft = RwSignal::new(draft);
     ReleaseDraft::keep_changes(draft, &seen.id);
     let target = Target::follow(live, &seen, draft);
-    let (id, format) = (seen.id.clone(), seen.format);
+    let (key, format) = (seen.id.key.clone(), seen.format);
     let confirmation = Memo::new(move |_| {
         let environment = group.with(|group| group.as_ref().map(|group| group.environment));
         let is_asked_for = format.asks_to_confirm(environment);
-        is_asked_for.then(|| target.owner.with(|owner| Confirmation::of(&id.key, owner)))
+        is_asked_for.then(|| target.owner.with(|owner| Confirmation::of(&key, owner)))
     });
     let release = ServerAction::<calls::ForceRelease>::new();
     let (is_sending, end) = (release.pending(), release.value());
@@ -63,15 +64,8 @@ pub fn ReleaseForm(
         }
         let (lock, draft) = (target.current.get_untracked(), draft.get_untracked());
         asked_for.set_value(Some((lock.clone(), draft.owner.clone())));
-        release.dispatch(calls::ForceRelease {
-            seen: lock.seen_hold(&draft.owner, draft.since),
-            confirm: confirmation
-                .with_untracked(Option::is_some)
-                .then(|| lock.id.key.text().into_owned()),
-            id: lock.id,
-            fingerprint: draft.owner,
-            reason: draft.reason,
-        });
+        let is_confirmed = confirmation.with_untracked(Option::is_some);
+        release.dispatch(draft.request(lock, is_confirmed));
     };
     Effect::new(move || {
         let (Some(answer), Some((lock, owner))) = (end.get(), asked_for.get_value()) else {
@@ -82,26 +76,14 @@ pub fn ReleaseForm(
             act.set(Some(done));
         }
     });
+    let reach = Memo::new(move |_| target.reach());
     let fault = move || match (is_sending.get(), end.get()) {
         (false, Some(Err(fault))) => Some(view! { <FaultNotice fault /> }),
         _ => None,
     };
-    let reach = Memo::new(move |_| {
-        target
-            .confirmed
-            .with(|lock| target.owner.with(|owner| Reach::of(lock, owner)))
-    });
-    let whereabouts = move || {
-        group.with(|group| match group {
-            Some(group) => reach.with(|reach| reach.whereabouts(group)),
-            None => words::unknown_group().to_owned(),
-        })
-    };
-    view! {
+    Either::Right(view! {
         <form class="flex flex-col gap-4" on:submit=submit novalidate=true>
-            <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
-                {words::release_of()} <LockName key=seen.id.key.clone() most=120 /> {whereabouts}
-            </h2>
+            <Heading key=seen.id.key.clone() group reach />
             <OwnerChoice owners=seen.owners chosen=slice!(draft.owner) />
             {(!told.is_empty()).then(|| view! { <p role="status" class="text-muted">{told}</p> })}
             <TargetFacts target />
@@ -128,8 +110,23 @@ pub fn ReleaseForm(
                 </Button>
             </div>
         </form>
+    })
+}
+
+/// Which lock, and on which of the group's nodes it is released.
+#[component]
+fn Heading(key: LockKey, group: Signal<Option<GroupView>>, reach: Memo<Reach>) -> impl IntoView {
+    let whereabouts = move || {
+        group.with(|group| match group {
+            Some(group) => reach.with(|reach| reach.whereabouts(group)),
+            None => words::unknown_group().to_owned(),
+        })
+    };
+    view! {
+        <h2 id="release-title" class="text-lg font-semibold wrap-anywhere">
+            {words::release_of()} <LockName key most=120 /> {whereabouts}
+        </h2>
     }
-    .into_any()
 }
 
 /// What has to be typed before it can be sent.

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::draft::ReleaseDraft;
+use super::reach::Reach;
 use super::standing::{Standing, confirmed};
 use crate::domain::{Fingerprint, Lock};
 use crate::ui::live::Live;
@@ -50,6 +51,12 @@ impl Target {
     /// Why it cannot be released any more; tracks it, and the time.
     pub(super) fn obstacle(self, live: Live) -> Option<String> {
         self.standing.read().why_not(live.now.get())
+    }
+
+    /// Which nodes its release is for; tracks what was confirmed, and of whose hold.
+    pub(super) fn reach(self) -> Reach {
+        let (lock, owner) = (self.confirmed.read(), self.owner.read());
+        Reach::of(&lock, &owner)
     }
 
     /// Whoever holds it in the place of the owner that was seen.
