@@ -59,7 +59,7 @@ pub fn AuditFilterForm(
             <button
                 type="button"
                 class="needs-script h-9 rounded-md border border-line-strong px-3 aria-expanded:w-full aria-expanded:bg-accent-soft sm:hidden"
-                aria-expanded=move || if is_unfolded.get() { "true" } else { "false" }
+                aria-expanded=move || is_unfolded.get().to_string()
                 aria-controls="audit-filters"
                 on:click=move |_| is_unfolded.update(|is_unfolded| *is_unfolded = !*is_unfolded)
             >

@@ -19,7 +19,7 @@ pub fn LanguageSwitch() -> impl IntoView {
                 name="language"
                 value=other.tag()
                 lang=other.tag()
-                aria-pressed=if other == spoken { "true" } else { "false" }
+                aria-pressed=(other == spoken).to_string()
                 class="h-8 grow rounded-md px-2.5 text-muted hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-ink"
             >
                 {other.name()}

@@ -43,7 +43,7 @@ pub fn TableBar(
             <button
                 type="button"
                 class=format!("{PRESSED} sm:hidden")
-                aria-expanded=move || if is_unfolded.get() { "true" } else { "false" }
+                aria-expanded=move || is_unfolded.get().to_string()
                 aria-controls="table-more"
                 on:click=move |_| is_unfolded.update(|is_unfolded| *is_unfolded = !*is_unfolded)
             >
@@ -53,7 +53,7 @@ pub fn TableBar(
             <button
                 type="button"
                 class=PRESSED
-                aria-pressed=move || if paused.get() { "true" } else { "false" }
+                aria-pressed=move || paused.get().to_string()
                 title=words::pause_means()
                 on:click=move |_| {
                     paused.update(|paused| *paused = !*paused);
@@ -191,7 +191,7 @@ fn Switch(
         <button
             type="button"
             class=PRESSED
-            aria-pressed=move || if is_on.get() { "true" } else { "false" }
+            aria-pressed=move || is_on.get().to_string()
             on:click=move |_| on_switch.run(!is_on.get_untracked())
         >
             {said}
