@@ -1,8 +1,9 @@
 //! A concurrency limit: so many permits in all, and so many of them for one client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Client, RETRY_AFTER_MS};
@@ -42,7 +43,7 @@ impl ConcurrencyLimit {
     /// A permit for this client; [`Fault::TooMany`] with the limit's name if there is none left, in all or for the client.
     pub fn acquire(&self, client: Client) -> Result<Permit, Fault> {
         // Held throughout, so that a client that is refused takes no permit from others, not for a moment either.
-        let mut by_client = self.by_client();
+        let mut by_client = self.by_client.lock();
         let in_all = self.acquire_in_all()?;
         let count = by_client.entry(client).or_default();
         if *count >= self.max_per_client {
@@ -88,13 +89,6 @@ impl ConcurrencyLimit {
             retry_after_ms: RETRY_AFTER_MS,
         }
     }
-
-    fn by_client(&self) -> MutexGuard<'_, HashMap<Client, u32>> {
-        // Nothing between two changes can panic.
-        self.by_client
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// One of the permits of a [`ConcurrencyLimit`], given back when it is dropped.
@@ -119,8 +113,7 @@ struct ClientShare {
 
 impl Drop for ClientShare {
     fn drop(&mut self) {
-        let by_client = self.by_client.lock();
-        let mut by_client = by_client.unwrap_or_else(PoisonError::into_inner);
+        let mut by_client = self.by_client.lock();
         if let Some(count) = by_client.get_mut(&self.client) {
             *count -= 1;
             if *count == 0 {
@@ -161,6 +154,6 @@ mod tests {
         drop(permits);
         assert!(limit.acquire(one).is_ok());
         assert_eq!(limit.count(), 0);
-        assert!(limit.by_client().is_empty());
+        assert!(limit.by_client.lock().is_empty());
     }
 }
