@@ -4,6 +4,8 @@
 use leptos::prelude::*;
 use web_sys::{Notification, NotificationPermission};
 
+use super::traces;
+
 /// Something that can be chosen, each value a word; the empty one is what nobody chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
@@ -40,22 +42,17 @@ impl Preference {
 
     /// What was chosen. In the browser only.
     pub fn chosen(self) -> String {
-        let storage = window().local_storage().ok().flatten();
-        let value = storage.and_then(|storage| storage.get_item(self.stored()).ok().flatten());
-        value.unwrap_or_default()
+        traces::kept(self.stored()).unwrap_or_default()
     }
 
     /// Chooses; the empty word takes the choice back. In the browser only. Storage that is switched off remembers nothing.
     pub fn choose(self, value: &str) {
-        let storage = window().local_storage().ok().flatten();
+        traces::keep(self.stored(), value);
         let root = document().document_element();
-        if value.is_empty() {
-            root.map(|root| root.remove_attribute(self.attribute()));
-            storage.map(|storage| storage.remove_item(self.stored()));
-        } else {
-            root.map(|root| root.set_attribute(self.attribute(), value));
-            storage.map(|storage| storage.set_item(self.stored(), value));
-        }
+        match value {
+            "" => root.map(|root| root.remove_attribute(self.attribute())),
+            value => root.map(|root| root.set_attribute(self.attribute(), value)),
+        };
     }
 }
 

@@ -47,10 +47,7 @@ pub fn BundleRow(
     let oldest = Memo::new(move |_| bundle.read().oldest);
     let held = move || match times.0.get() {
         true => format::time_of_day(oldest.get()),
-        false => {
-            let ms = live.now.get().since(oldest.get()).as_millis();
-            format::clock(u64::try_from(ms).unwrap_or(u64::MAX))
-        }
+        false => format::elapsed(oldest.get(), live.now.get()),
     };
     let states = Memo::new(move |_| states(&bundle.read()));
     let trouble = Memo::new(move |_| {

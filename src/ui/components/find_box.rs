@@ -1,10 +1,8 @@
 //! A search in what a page shows. A real form: it works before the page has woken up, and without JavaScript.
 
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
-use crate::ui::kit::{Icon, Sign, field::CONTROL};
+use crate::ui::kit::{Icon, Sign, field::CONTROL, use_replace_address};
 use crate::ui::words::nodes as words;
 
 /// The search box of a page. What is typed goes into its address at once.
@@ -24,15 +22,7 @@ pub fn FindBox(
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
-    let go = move |text: String| {
-        let options = NavigateOptions {
-            replace: true,
-            scroll: false,
-            ..NavigateOptions::default()
-        };
-        navigate.with_value(|navigate| navigate(&path.run(text), options));
-    };
+    let go = use_replace_address();
     view! {
         <form role="search" action=page method="get" class="flex grow flex-wrap items-center gap-2" on:submit=move |event| event.prevent_default()>
             <span class="relative min-w-52 max-w-md grow">
@@ -49,7 +39,7 @@ pub fn FindBox(
                     spellcheck="false"
                     value=text.get_untracked()
                     prop:value=move || text.get()
-                    on:input=move |event| go(event_target_value(&event))
+                    on:input=move |event| go.run(path.run(event_target_value(&event)))
                 />
             </span>
             {children.map(|children| children())}

@@ -27,8 +27,7 @@ pub fn LockFacts(
     let gone = Signal::derive(move || ended.read().is_some());
     let held = move || {
         let until = ended.get().unwrap_or_else(|| live.now.get());
-        let span = until.since(lock.read().acquired_at).as_millis();
-        format::clock(u64::try_from(span).unwrap_or(u64::MAX))
+        format::elapsed(lock.read().acquired_at, until)
     };
     let owners = move || {
         let owners = lock.read().owners.clone().into_iter();

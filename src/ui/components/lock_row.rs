@@ -86,11 +86,10 @@ pub fn LockRow(
     let times = Times::expect();
     let held = Memo::new(move |_| {
         let acquired_at = seen.read().lock.acquired_at;
-        if times.0.get() {
-            return format::time_of_day(acquired_at);
+        match times.0.get() {
+            true => format::time_of_day(acquired_at),
+            false => format::elapsed(acquired_at, live.now.get()),
         }
-        let span = live.now.get().since(acquired_at).as_millis();
-        format::clock(u64::try_from(span).unwrap_or(u64::MAX))
     });
     let run = Signal::derive(move || Run::of(&seen.read().lock));
     let is_gone = Signal::derive(move || seen.read().gone.is_some());

@@ -138,7 +138,7 @@ fn NodeStrip(name: String) -> impl IntoView {
                                                 view! {
                                                     <span class=state_tone(state).text()>
                                                         {verdicts::node_state(state)} " "
-                                                        {move || since.map(|since| format::clock(elapsed(live, since))).unwrap_or_default()}
+                                                        {move || since.map(|since| format::elapsed(since, live.now.get())).unwrap_or_default()}
                                                     </span>
                                                 }
                                             })}
@@ -152,10 +152,6 @@ fn NodeStrip(name: String) -> impl IntoView {
                 <span class="max-sm:hidden">{move || seen()}</span>
             </div>
         }
-}
-
-fn elapsed(live: Live, since: crate::domain::Timestamp) -> u64 {
-    u64::try_from(live.now.get().since(since).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How the nodes of a group serve locks together, in words.

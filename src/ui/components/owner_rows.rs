@@ -101,10 +101,7 @@ fn Row(row: OwnerRow, is_open: bool, by: OwnersBy) -> impl IntoView {
     const CELL: &str = "px-3 py-2 align-top";
     let live = Live::expect();
     let oldest = row.oldest;
-    let held = move || {
-        let ms = live.now.get().since(oldest).as_millis();
-        format::clock(u64::try_from(ms).unwrap_or(u64::MAX))
-    };
+    let held = move || format::elapsed(oldest, live.now.get());
     let title = format::visible(&row.name);
     let shown = format::shorten(&title, 48);
     let list = paths::owned_by(&row.name);

@@ -1,19 +1,14 @@
 //! Search and group. A real form: it works before the page has woken up, and without JavaScript.
 
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
+use super::group_choice::GroupChoice;
 use super::search_box::SearchBox;
 use crate::domain::search::Ask;
-use crate::ui::kit::{Icon, Link, Sign, field::CONTROL};
-use crate::ui::live::Live;
+use crate::ui::kit::{Icon, Link, Sign, use_replace_address};
 use crate::ui::paths;
 use crate::ui::query::{Only, Query};
 use crate::ui::words::locks as words;
-
-/// More groups than this are not chosen from a menu, but by the beginning of their name.
-const MOST_IN_A_MENU: usize = 20;
 
 /// Search in names, owners and fingerprints, the choice of a group, and the filters that are on.
 #[component]
@@ -21,18 +16,14 @@ pub fn SearchBar(
     /// What is shown now.
     query: Memo<Query>,
 ) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
-    let go = Callback::new(move |next: Query| {
-        let options = NavigateOptions {
-            replace: true,
-            scroll: false,
-            ..NavigateOptions::default()
-        };
-        navigate.with_value(|navigate| navigate(&next.path(), options));
-    });
-    let search = Callback::new(move |text: String| {
-        go.run(query.with_untracked(|query| query.with_text(text)));
-    });
+    let go = use_replace_address();
+    let search = move |text: String| {
+        go.run(query.with_untracked(|query| query.with_text(text).path()));
+    };
+    let chosen = Memo::new(move |_| query.with(|query| query.group.clone()));
+    let choose = move |group: Option<String>| {
+        go.run(query.with_untracked(|query| query.with_group(group).path()));
+    };
     let hidden = move || {
         let fields = query
             .with(Query::fields)
@@ -50,71 +41,13 @@ pub fn SearchBar(
                 </span>
                 <SearchBox query on_search=search />
             </span>
-            <GroupChoice query go />
+            <GroupChoice chosen on_choose=choose />
             {move || hidden()}
             <noscript>
                 <button type="submit">{words::search()}</button>
             </noscript>
             <Chips query />
         </form>
-    }
-}
-
-#[component]
-fn GroupChoice(query: Memo<Query>, go: Callback<Query>) -> impl IntoView {
-    let live = Live::expect();
-    let groups = Memo::new(move |_| {
-        live.with_groups(|groups| {
-            let names = groups.iter().map(|group| group.name.clone());
-            names.collect::<Vec<_>>()
-        })
-    });
-    let choose = move |group: String| {
-        let group = Some(group).filter(|group| !group.is_empty());
-        go.run(query.with_untracked(|query| query.with_group(group)));
-    };
-    let menu = move || {
-        let option = |name: String| {
-            let is_chosen = {
-                let name = name.clone();
-                move || query.with(|query| query.group.as_ref() == Some(&name))
-            };
-            view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }
-        };
-        view! {
-            <select
-                name="group"
-                aria-label=words::group()
-                class=format!("{CONTROL} max-w-48")
-                on:change=move |event| choose(event_target_value(&event))
-            >
-                <option value="" selected=move || query.with(|query| query.group.is_none())>{words::all_groups()}</option>
-                {groups.get().into_iter().map(option).collect_view()}
-            </select>
-        }
-    };
-    let by_name = move || {
-        let offers = groups.get().into_iter();
-        let offers = offers.map(|name| view! { <option value=name></option> });
-        view! {
-            <input
-                name="group"
-                list="groups"
-                class=format!("{CONTROL} max-w-48")
-                aria-label=words::group()
-                placeholder=words::all_groups()
-                autocomplete="off"
-                value=query.with_untracked(|query| query.group.clone())
-                prop:value=move || query.with(|query| query.group.clone().unwrap_or_default())
-                on:change=move |event| choose(event_target_value(&event))
-            />
-            <datalist id="groups">{offers.collect_view()}</datalist>
-        }
-    };
-    move || match groups.with(Vec::len) {
-        0 | 1 => ().into_any(),
-        2..=MOST_IN_A_MENU => menu().into_any(),
-        _ => by_name().into_any(),
     }
 }
 

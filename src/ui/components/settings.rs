@@ -3,10 +3,10 @@
 use leptos::prelude::*;
 
 use super::attention::NotifySwitch;
-use super::density_switch::DensitySwitch;
 use super::language_switch::LanguageSwitch;
-use super::theme_switch::ThemeSwitch;
+use super::preference_choice::PreferenceChoice;
 use crate::ui::kit::{Icon, Sign};
+use crate::ui::preferences::Preference;
 use crate::ui::words::frame;
 
 /// The button and what it opens. The browser's own popover: it opens without any script, and closes on Escape and on a click
@@ -23,8 +23,16 @@ pub fn Settings() -> impl IntoView {
             <span class="sr-only lg:not-sr-only">{frame::settings()}</span>
         </button>
         <div id="settings" popover="auto" class="corner-menu" aria-label=frame::settings() role="group">
-            <ThemeSwitch />
-            <DensitySwitch />
+            <PreferenceChoice
+                preference=Preference::Theme
+                label=frame::theme()
+                choices=vec![("", frame::system_theme()), ("light", frame::light()), ("dark", frame::dark())]
+            />
+            <PreferenceChoice
+                preference=Preference::Density
+                label=frame::rows()
+                choices=vec![("", frame::comfortable()), ("dense", frame::dense())]
+            />
             <LanguageSwitch />
             <NotifySwitch />
         </div>

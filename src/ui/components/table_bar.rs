@@ -1,8 +1,6 @@
 //! What stands above the table: how many locks there are, what waits to be let in, and whether the order holds still.
 
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 use strum::VariantArray as _;
 
 use super::holding::Holding;
@@ -10,7 +8,7 @@ use super::saved_views::SavedViews;
 use super::times::Times;
 use crate::domain::By;
 use crate::domain::listing::Sort;
-use crate::ui::kit::{Icon, Link, Sign};
+use crate::ui::kit::{Icon, Link, Sign, use_replace_address};
 use crate::ui::query::Query;
 use crate::ui::words::{locks as words, rows};
 
@@ -66,11 +64,14 @@ pub fn TableBar(
             </button>
             <ByChoice query />
             <SavedViews query />
-            <Switch
-                is_on=times.0
-                said=words::times()
-                on_switch=move |is_on| times.set(is_on)
-            />
+            <button
+                type="button"
+                class=PRESSED
+                aria-pressed=move || times.0.get().to_string()
+                on:click=move |_| times.set(!times.0.get_untracked())
+            >
+                {words::times()}
+            </button>
             <ExportLinks query />
             </div>
             <span role="status">
@@ -121,16 +122,10 @@ fn ExportLinks(query: Memo<Query>) -> impl IntoView {
 /// The order, where no heading is there to press: on a phone, and for what has no column.
 #[component]
 fn SortChoice(query: Memo<Query>) -> impl IntoView {
-    let navigate = StoredValue::new(use_navigate());
+    let go = use_replace_address();
     let choose = move |slug: String| {
         let sort = slug.parse::<Sort>().unwrap_or_default();
-        let next = query.with_untracked(|query| query.by_sort(sort).path());
-        let options = NavigateOptions {
-            replace: true,
-            scroll: false,
-            ..NavigateOptions::default()
-        };
-        navigate.with_value(|navigate| navigate(&next, options));
+        go.run(query.with_untracked(|query| query.by_sort(sort).path()));
     };
     let option = move |sort: Sort| {
         let is_chosen = move || query.with(|query| query.sort == sort);
@@ -177,24 +172,5 @@ fn ByChoice(query: Memo<Query>) -> impl IntoView {
             <span class="me-1" aria-hidden="true">{rows::group_by()}</span>
             {all.map(choice).collect_view()}
         </nav>
-    }
-}
-
-/// Something that is on or off.
-#[component]
-fn Switch(
-    is_on: RwSignal<bool>,
-    said: &'static str,
-    #[prop(into)] on_switch: Callback<bool>,
-) -> impl IntoView {
-    view! {
-        <button
-            type="button"
-            class=PRESSED
-            aria-pressed=move || is_on.get().to_string()
-            on:click=move |_| on_switch.run(!is_on.get_untracked())
-        >
-            {said}
-        </button>
     }
 }

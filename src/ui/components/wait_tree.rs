@@ -121,11 +121,7 @@ fn one<'a>(waits: &'a Waits, lock: &'a WaitedFor, way: &mut Vec<&'a LockId>) -> 
 fn Blocks(lock: WaitedFor) -> impl IntoView {
     let live = Live::expect();
     let since = lock.held_since;
-    let held = move || {
-        let ms = live.now.get().since(since?).as_millis();
-        let span = format::clock(u64::try_from(ms).unwrap_or(u64::MAX));
-        Some(words::held_for(span))
-    };
+    let held = move || Some(words::held_for(format::elapsed(since?, live.now.get())));
     let owners: Vec<AnyView> = lock.owners.iter().map(owner).collect();
     let owners = if owners.is_empty() {
         view! { <span class="text-muted">{words::nobody_seen()}</span> }.into_any()
@@ -185,11 +181,7 @@ fn OneWaiter(waiter: Waiter) -> impl IntoView {
         WaitsIn::RedissonQueue => (words::waits_queue(), words::source_queue()),
     };
     let since = waiter.since;
-    let waited = move || {
-        let ms = live.now.get().since(since?).as_millis();
-        let span = format::clock(u64::try_from(ms).unwrap_or(u64::MAX));
-        Some(words::waited_for(span))
-    };
+    let waited = move || Some(words::waited_for(format::elapsed(since?, live.now.get())));
     let until = waiter
         .until
         .map(|until| words::until(format::time_of_day(until)));

@@ -4,6 +4,20 @@ use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
+/// Goes to another address of the same page, in the place of this one in the browser's history, without scrolling: for filters and
+/// the like.
+pub fn use_replace_address() -> Callback<String> {
+    let navigate = StoredValue::new(use_navigate());
+    Callback::new(move |address: String| {
+        let options = NavigateOptions {
+            replace: true,
+            scroll: false,
+            ..NavigateOptions::default()
+        };
+        navigate.with_value(|navigate| navigate(&address, options));
+    })
+}
+
 /// A link inside the console. The router's own click handler decodes `%25` before it writes the address bar, which makes
 /// another name of it; this one hands the address over untouched.
 #[component]

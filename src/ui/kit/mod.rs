@@ -22,4 +22,4 @@ pub use dialog::{Dialog, DialogHandle};
 pub use empty::Empty;
 pub use field::{Binding, CheckboxField, Choice, Field, SelectField, TextField};
 pub use icon::{Icon, Sign};
-pub use link::Link;
+pub use link::{Link, use_replace_address};

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_location, use_navigate};
+use leptos_router::hooks::use_location;
 
 use crate::domain::{Timestamp, Waits};
 use crate::ui::components::find_box::FindBox;
+use crate::ui::components::group_choice::GroupChoice;
 use crate::ui::components::loaded::{Loaded, OnBoard};
 use crate::ui::components::wait_tree::WaitTree;
-use crate::ui::kit::{Banner, Empty, Link, Tone, field::CONTROL};
+use crate::ui::kit::{Banner, Empty, Link, Tone, use_replace_address};
 use crate::ui::live::Loading;
 use crate::ui::live::{Live, again};
 use crate::ui::waits_query::{WaitsQuery, Which};
@@ -37,6 +37,12 @@ pub fn WaitsPage() -> impl IntoView {
         let query = query.get_untracked();
         WaitsQuery { text, ..query }.path()
     });
+    let go = use_replace_address();
+    let chosen = Memo::new(move |_| query.with(|query| query.group.clone()));
+    let choose = move |group| {
+        let query = query.get_untracked();
+        go.run(WaitsQuery { group, ..query }.path());
+    };
     view! {
         <Title text=format!("{} · Lockkeeper", words::title()) />
         <h1 class="mb-4 text-xl font-semibold">{words::heading()}</h1>
@@ -49,7 +55,7 @@ pub fn WaitsPage() -> impl IntoView {
                     hint=words::find_hint()
                     path=with_text
                 >
-                    <GroupChoice query />
+                    <GroupChoice chosen on_choose=choose />
                     {move || hidden(&query.read())}
                 </FindBox>
                 <nav aria-label=words::which() class="flex flex-wrap gap-1">
@@ -73,52 +79,6 @@ fn hidden(query: &WaitsQuery) -> impl IntoView + use<> {
     fields
         .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
         .collect_view()
-}
-
-/// The choice of a group, where there are several.
-#[component]
-fn GroupChoice(query: Memo<WaitsQuery>) -> impl IntoView {
-    let live = Live::expect();
-    let groups = Memo::new(move |_| {
-        live.with_groups(|groups| {
-            let names = groups.iter().map(|group| group.name.clone());
-            names.collect::<Vec<_>>()
-        })
-    });
-    let navigate = StoredValue::new(use_navigate());
-    let choose = move |group: String| {
-        let group = Some(group).filter(|group| !group.is_empty());
-        let next = WaitsQuery {
-            group,
-            ..query.get_untracked()
-        };
-        let options = NavigateOptions {
-            replace: true,
-            scroll: false,
-            ..NavigateOptions::default()
-        };
-        navigate.with_value(|navigate| navigate(&next.path(), options));
-    };
-    let option = move |name: String| {
-        let is_chosen = query.with_untracked(|query| query.group.as_ref() == Some(&name));
-        view! { <option value=name.clone() selected=is_chosen>{name.clone()}</option> }
-    };
-    let choice = move || {
-        (groups.with(Vec::len) > 1).then(|| {
-            view! {
-                <select
-                    name="group"
-                    aria-label=words::group()
-                    class=format!("{CONTROL} max-w-48")
-                    on:change=move |event| choose(event_target_value(&event))
-                >
-                    <option value="">{words::all_groups()}</option>
-                    {groups.get().into_iter().map(option).collect_view()}
-                </select>
-            }
-        })
-    };
-    view! { {choice} }
 }
 
 /// A filter.

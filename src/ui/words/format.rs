@@ -52,6 +52,11 @@ pub fn clock(ms: u64) -> String {
     }
 }
 
+/// How long something lasts that began at a moment.
+pub fn elapsed(since: Timestamp, now: Timestamp) -> String {
+    clock(u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX))
+}
+
 /// A span in words: `350 ms`, `1.2 s`, `12 s`, `4 min 12 s`, `7 h 12 min`, `3 d 4 h`.
 pub fn span(ms: u64) -> String {
     let s = ms / 1000;

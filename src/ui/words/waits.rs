@@ -12,8 +12,6 @@ words! {
     only_deadlocks: "Deadlocks", "死锁";
     only_queues: "In queues on the nodes", "节点上的队列";
     only_console: "Through this console", "通过本控制台";
-    group: "Group", "组";
-    all_groups: "All groups", "所有组";
     tree: "Locks that block others", "阻塞别人的锁";
     in_order: "Who waits for it, in order", "谁在等它，按顺序";
     holds_meanwhile: "What it holds meanwhile", "它此间持有的";

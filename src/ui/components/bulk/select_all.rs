@@ -2,14 +2,12 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
 use crate::domain::Fault;
 use crate::domain::bulk::MOST_AT_ONCE;
 use crate::ui::calls;
 use crate::ui::components::selection::Selection;
-use crate::ui::kit::Button;
+use crate::ui::kit::{Button, use_replace_address};
 use crate::ui::live::Live;
 use crate::ui::query::Query;
 use crate::ui::words::bulk as words;
@@ -71,17 +69,12 @@ impl SelectionOfAll {
 
     /// Begins where the address of the page asks for it.
     pub(super) fn begin_when(self, is_asked: Memo<bool>) {
-        let navigate = use_navigate();
+        let go = use_replace_address();
         Effect::new(move || {
             if is_asked.get() {
                 self.begin();
                 // Once only: who comes back here, or loads the page again, has selected nothing.
-                let options = NavigateOptions {
-                    replace: true,
-                    scroll: false,
-                    ..NavigateOptions::default()
-                };
-                navigate(&self.query.with_untracked(Query::path), options);
+                go.run(self.query.with_untracked(Query::path));
             }
         });
     }

@@ -1,11 +1,9 @@
 //! The heading of a column, which sorts by it.
 
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 
 use crate::domain::listing::{Order, Sort};
-use crate::ui::kit::{Icon, Sign};
+use crate::ui::kit::{Icon, Sign, use_replace_address};
 use crate::ui::query::Query;
 use crate::ui::words::locks as words;
 
@@ -19,7 +17,7 @@ pub fn Column(
     /// The class of its cells.
     class: &'static str,
 ) -> impl IntoView {
-    let navigate = use_navigate();
+    let go = use_replace_address();
     let order = move || query.with(|query| (query.sort == sort).then_some(query.order()));
     let aria = move || match order() {
         Some(Order::Desc) => "descending",
@@ -38,10 +36,7 @@ pub fn Column(
                 class="inline-flex items-center gap-1 rounded font-medium hover:text-ink [&_svg]:size-3.5"
                 class=("text-ink", move || order().is_some())
                 title=if sort == Sort::Attention { words::attention_first() } else { "" }
-                on:click=move |_| {
-                    let options = NavigateOptions { scroll: false, replace: true, ..NavigateOptions::default() };
-                    navigate(&query.with_untracked(|query| query.sorted(sort)).path(), options);
-                }
+                on:click=move |_| go.run(query.with_untracked(|query| query.sorted(sort)).path())
             >
                 {words::column(sort)}
                 {move || view! { <Icon sign=sign() /> }}

@@ -39,8 +39,8 @@ pub fn ReleaseFacts(
     };
     let held = move || {
         let (lock, now) = (lock.read(), at());
-        let span = u64::try_from(now.since(lock.acquired_at).as_millis()).unwrap_or(u64::MAX);
-        words::held_and_renewals(&format::clock(span), &renewed(&lock.renewals, now))
+        let span = format::elapsed(lock.acquired_at, now);
+        words::held_and_renewals(&span, &renewed(&lock.renewals, now))
     };
     let ends = move || {
         let lock = lock.read();
