@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use argon2::password_hash::phc::PasswordHash;
 use axum::http::HeaderMap;
+use data_encoding::HEXLOWER;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
 use super::actor::{Via, Who};
-use super::secret::{hex, mint};
+use super::secret::mint;
 use super::sessions::Stamp;
 use crate::domain::{Fault, Rights};
 use crate::server::config::AccessConfig;
@@ -124,14 +125,17 @@ impl People {
     pub fn mark_of(&self, name: &str) -> Option<String> {
         let id = &mint()[..ID];
         let mark = hmac::sign(&mark_key(self.password_of(name)?), &marked(name, id));
-        Some(format!("{id}-{}", hex(mark.as_ref())))
+        Some(format!("{id}-{}", HEXLOWER.encode(mark.as_ref())))
     }
 
     /// Whether a browser was given this mark when somebody of that name signed in; then what tells it from others.
     pub fn browser_of<'a>(&self, name: &str, mark: &'a str) -> Option<&'a str> {
         let (id, mark) = mark.split_once('-').filter(|(id, _)| id.len() == ID)?;
         let right = hmac::sign(&mark_key(self.password_of(name)?), &marked(name, id));
-        let is_right = hex(right.as_ref()).as_bytes().ct_eq(mark.as_bytes());
+        let is_right = HEXLOWER
+            .encode(right.as_ref())
+            .as_bytes()
+            .ct_eq(mark.as_bytes());
         bool::from(is_right).then_some(id)
     }
 

@@ -1,5 +1,6 @@
 //! Secrets that only those know whom they were given to: what is kept of them here is their digest.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -20,7 +21,7 @@ impl SecretDigest {
 
     /// In hex, to find it by.
     pub fn digits(&self) -> String {
-        hex(&self.0)
+        HEXLOWER.encode(&self.0)
     }
 
     /// The digest itself.
@@ -35,7 +36,7 @@ impl SecretDigest {
 
     /// As it is written into a configuration.
     pub fn written(&self) -> String {
-        format!("sha256:{}", hex(&self.0))
+        format!("sha256:{}", HEXLOWER.encode(&self.0))
     }
 }
 
@@ -47,10 +48,5 @@ impl std::fmt::Debug for SecretDigest {
 
 /// A secret that nobody can guess: 64 hex digits.
 pub fn mint() -> String {
-    hex(&rand::random::<[u8; 32]>())
-}
-
-/// Bytes as hex digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&rand::random::<[u8; 32]>())
 }

@@ -4,6 +4,7 @@
 //! text up to `,"hash":`, so anybody can check it: `sed 's/,"hash":.*//' | tr -d '\n' | sha256sum`. Who can write the file can
 //! still write another chain: what cannot be forged is a head that was noted elsewhere.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 /// Where a chain stands: what the next line continues.
@@ -138,12 +139,8 @@ pub fn front(line: &[u8]) -> Option<(bool, &str)> {
 }
 
 fn hash(text: &[u8]) -> Hash {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = [0; 64];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha256::digest(text)) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
+    HEXLOWER.encode_mut(&Sha256::digest(text), &mut hex);
     hex
 }
 

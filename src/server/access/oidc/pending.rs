@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Timestamp;
@@ -42,7 +41,7 @@ impl Pending {
         is_https: bool,
     ) -> Option<Vec<HeaderValue>> {
         let text = serde_json::to_vec(self).ok()?;
-        let sealed = URL_SAFE_NO_PAD.encode(seal(state).close(&text)?);
+        let sealed = BASE64URL_NOPAD.encode(&seal(state).close(&text)?);
         let own = cookie::set(Which::SignIn(&tag(state)), &sealed, LASTS, is_https);
         let others: Vec<&str> = cookie::sign_ins(headers, is_https).collect();
         let mut cookies = vec![own];
@@ -56,7 +55,7 @@ impl Pending {
     /// What the browser kept under this `state`, if it did and it is not too old.
     pub fn read(state: &str, headers: &HeaderMap, is_https: bool, now: Timestamp) -> Option<Self> {
         let sealed = cookie::read(Which::SignIn(&tag(state)), headers, is_https)?;
-        let text = seal(state).open(&URL_SAFE_NO_PAD.decode(sealed).ok()?)?;
+        let text = seal(state).open(&BASE64URL_NOPAD.decode(sealed.as_bytes()).ok()?)?;
         let pending: Self = serde_json::from_slice(&text).ok()?;
         // A clock that went back makes it unknown how old it is.
         let age = now.since(pending.began).max(pending.began.since(now));

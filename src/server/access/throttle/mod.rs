@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
@@ -22,7 +23,6 @@ use ring::hmac;
 
 use self::failures::Counters;
 use self::memory::Memory;
-use super::secret::hex;
 use crate::domain::{Fault, Timestamp};
 use crate::server::storage::Storage;
 
@@ -57,7 +57,7 @@ struct Names {
 impl Names {
     fn of(trier: Trier<'_>, key: &hmac::Key) -> Self {
         let name = |text: String| {
-            let mut digits = hex(hmac::sign(key, text.as_bytes()).as_ref());
+            let mut digits = HEXLOWER.encode(hmac::sign(key, text.as_bytes()).as_ref());
             digits.truncate(32);
             digits
         };
