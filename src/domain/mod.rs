@@ -42,7 +42,7 @@ pub mod role;
 pub mod sample;
 pub mod saw_tooth;
 pub mod search;
-pub mod sheet_cell;
+pub mod sheet;
 #[cfg(test)]
 pub mod testing;
 pub mod text;
@@ -85,7 +85,7 @@ pub use renewals::{Renewals, Source};
 pub use role::{Place, Rights, Sight, Verb, WhyNot};
 pub use sample::{MonitorSample, SampledLock};
 pub use search::{Search, SearchError};
-pub use sheet_cell::sheet_cell;
+pub use sheet::sheet;
 pub use timestamp::Timestamp;
 pub use waits::{WaitedFor, Waiter, Waits, WaitsIn};
 pub use window::{View, Window, WindowNews};

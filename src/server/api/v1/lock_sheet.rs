@@ -1,8 +1,6 @@
 //! Locks as rows of a sheet (CSV, RFC 4180), and as one JSON list. No token is in either: nobody outside the server has them.
 
-use crate::domain::{Answer, Lock, Timestamp};
-
-use super::sheet;
+use crate::domain::{Answer, Lock, Mode, Timestamp, sheet};
 
 const COLUMNS: [&str; 19] = [
     "group",
@@ -28,7 +26,7 @@ const COLUMNS: [&str; 19] = [
 
 /// The names of the columns.
 pub fn heading() -> String {
-    sheet::row_of(COLUMNS.map(str::to_owned))
+    sheet([COLUMNS])
 }
 
 /// One lock, as it is at `now`.
@@ -48,7 +46,7 @@ pub fn row(lock: &Lock, now: Timestamp) -> String {
         };
         format!("{}={outcome}", node.node)
     });
-    sheet::row_of([
+    sheet([[
         lock.id.group.clone(),
         lock.key().text().into_owned(),
         lock.key().encoded(),
@@ -68,12 +66,12 @@ pub fn row(lock: &Lock, now: Timestamp) -> String {
         signs.join(" "),
         nodes.collect::<Vec<_>>().join(" "),
         lock.observed_at.to_string(),
-    ])
+    ]])
 }
 
 fn mode(lock: &Lock) -> &'static str {
     match lock.mode {
-        crate::domain::Mode::Exclusive => "exclusive",
-        crate::domain::Mode::Shared => "shared",
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
     }
 }

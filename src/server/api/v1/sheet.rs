@@ -1,6 +1,6 @@
 //! Acts as rows of a sheet (CSV, RFC 4180). What others wrote into it is text: no program that opens it takes it for a formula.
 
-use crate::domain::{Audited, sheet_cell};
+use crate::domain::{self, Audited};
 
 const COLUMNS: [&str; 18] = [
     "number",
@@ -25,7 +25,7 @@ const COLUMNS: [&str; 18] = [
 
 /// The names of the columns.
 pub fn heading() -> String {
-    row_of(COLUMNS.map(str::to_owned))
+    domain::sheet([COLUMNS])
 }
 
 /// One act.
@@ -38,7 +38,7 @@ pub fn row(act: &Audited) -> String {
         let word = outcome.as_ref().and_then(|told| told["outcome"].as_str());
         format!("{}={}", node.node, word.unwrap_or_default())
     });
-    row_of([
+    domain::sheet([[
         act.number.to_string(),
         act.began_at.to_string(),
         text(act.ended_at),
@@ -57,12 +57,7 @@ pub fn row(act: &Audited) -> String {
         text(act.detail.as_ref()),
         nodes.collect::<Vec<_>>().join(" "),
         text(act.subject.as_ref()),
-    ])
-}
-
-/// A row of cells.
-pub(super) fn row_of<const N: usize>(cells: [String; N]) -> String {
-    cells.map(|cell| sheet_cell(&cell)).join(",") + "\r\n"
+    ]])
 }
 
 #[cfg(test)]

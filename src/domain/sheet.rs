@@ -1,14 +1,34 @@
-//! One cell of a sheet (CSV, RFC 4180), which is text whatever opens it.
+//! A sheet (CSV, RFC 4180) whose cells are text whatever opens it.
 
-/// A cell: always in quotes, and with an apostrophe before what a program would calculate.
+use csv::{QuoteStyle, Terminator, WriterBuilder};
+
+/// The rows of a sheet: every cell in quotes, and with an apostrophe before what a program would calculate.
+pub fn sheet<R, C>(rows: impl IntoIterator<Item = R>) -> String
+where
+    R: IntoIterator<Item = C>,
+    C: AsRef<str>,
+{
+    let mut writer = WriterBuilder::new()
+        .quote_style(QuoteStyle::Always)
+        .terminator(Terminator::CRLF)
+        .flexible(true)
+        .from_writer(Vec::new());
+    for row in rows {
+        let cells = row.into_iter().map(|cell| no_formula(cell.as_ref()));
+        writer.write_record(cells).expect("memory takes any row");
+    }
+    let bytes = writer.into_inner().expect("memory takes any row");
+    String::from_utf8(bytes).expect("rows of text are text")
+}
+
+/// A text of which no program takes any part for a formula.
 ///
-/// That is asked at its beginning, and after whatever a program may take for one: where people write `1,5`, some split a sheet at semicolons, and then quotes that begin in
-/// the middle count for nothing.
+/// That is asked at its beginning, and after whatever a program may take for one: where people write `1,5`, some split a sheet at
+/// semicolons, and then quotes that begin in the middle count for nothing.
 ///
 /// <https://owasp.org/www-community/attacks/CSV_Injection>
-pub fn sheet_cell(text: &str) -> String {
-    let mut cell = String::with_capacity(text.len() + 2);
-    cell.push('"');
+fn no_formula(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len());
     let mut is_beginning = true;
     for sign in text.chars() {
         if is_beginning && begins_formula(sign) {
@@ -19,12 +39,8 @@ pub fn sheet_cell(text: &str) -> String {
             ' ' | '"' => is_beginning,
             _ => false,
         };
-        if sign == '"' {
-            cell.push('"');
-        }
         cell.push(sign);
     }
-    cell.push('"');
     cell
 }
 
@@ -58,7 +74,7 @@ mod tests {
             ("\u{ff1d}1+1", "\"'\u{ff1d}1+1\""),
             ("", "\"\""),
         ] {
-            assert_eq!(sheet_cell(text), cell);
+            assert_eq!(sheet([[text]]), format!("{cell}\r\n"));
         }
     }
 
@@ -74,7 +90,7 @@ mod tests {
             ("gone\r\n=1", "\"gone\r\n'=1\""),
             ("a\t-1", "\"a\t'-1\""),
         ] {
-            assert_eq!(sheet_cell(text), cell);
+            assert_eq!(sheet([[text]]), format!("{cell}\r\n"));
         }
     }
 }
