@@ -6,6 +6,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::Timestamp;
@@ -93,6 +94,18 @@ impl Moment {
     }
 }
 
+/// The time of a simulation, which passes when nothing is left to do in it.
+pub trait VirtualTime: std::fmt::Debug + Send + Sync {
+    /// What both clocks show.
+    fn moment(&self) -> Moment;
+    /// The same moment of the steady clock as timers use it.
+    fn instant(&self) -> tokio::time::Instant;
+    /// Waits until [`Self::instant`] shows this.
+    fn sleep_until(&self, at: tokio::time::Instant) -> BoxFuture<'_, ()>;
+    /// A number from 0 to 1, the same ones in the same order in every run.
+    fn random(&self) -> f64;
+}
+
 /// Tells the time. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Clock(Kind);
@@ -101,6 +114,7 @@ pub struct Clock(Kind);
 enum Kind {
     Real,
     ByHand(Arc<Mutex<Moment>>),
+    Virtual(Arc<dyn VirtualTime>),
 }
 
 impl Clock {
@@ -118,11 +132,17 @@ impl Clock {
         Self(Kind::ByHand(Arc::new(Mutex::new(start))))
     }
 
+    /// The clock of a simulation: timers wait for its time too.
+    pub fn of(time: Arc<dyn VirtualTime>) -> Self {
+        Self(Kind::Virtual(time))
+    }
+
     /// What the wall clock shows.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Kind::Real => wall(),
             Kind::ByHand(moment) => read(moment).wall,
+            Kind::Virtual(time) => time.moment().wall,
         }
     }
 
@@ -131,6 +151,7 @@ impl Clock {
         match &self.0 {
             Kind::Real => Steady(BEGAN.elapsed()),
             Kind::ByHand(moment) => read(moment).steady,
+            Kind::Virtual(time) => time.moment().steady,
         }
     }
 
@@ -139,6 +160,58 @@ impl Clock {
         match &self.0 {
             Kind::Real => both(),
             Kind::ByHand(moment) => *read(moment),
+            Kind::Virtual(time) => time.moment(),
+        }
+    }
+
+    /// This moment, for timers. Only a simulation has other timers than the machine.
+    pub fn instant(&self) -> tokio::time::Instant {
+        match &self.0 {
+            Kind::Real | Kind::ByHand(_) => tokio::time::Instant::now(),
+            Kind::Virtual(time) => time.instant(),
+        }
+    }
+
+    /// Waits until [`Self::instant`] shows this.
+    pub async fn sleep_until(&self, at: tokio::time::Instant) {
+        match &self.0 {
+            Kind::Real | Kind::ByHand(_) => tokio::time::sleep_until(at).await,
+            Kind::Virtual(time) => time.sleep_until(at).await,
+        }
+    }
+
+    /// Waits for this long.
+    pub async fn sleep(&self, span: Duration) {
+        self.sleep_until(self.instant() + span).await;
+    }
+
+    /// What comes of `future`; nothing if that takes until `at`.
+    pub async fn timeout_at<F: Future>(
+        &self,
+        at: tokio::time::Instant,
+        future: F,
+    ) -> Option<F::Output> {
+        tokio::select! {
+            biased;
+            output = future => Some(output),
+            () = self.sleep_until(at) => None,
+        }
+    }
+
+    /// A random number from 0 to 1. Pauses differ by it, so that those who began at the same moment do not stay in step.
+    pub fn random(&self) -> f64 {
+        match &self.0 {
+            Kind::Real | Kind::ByHand(_) => rand::random(),
+            Kind::Virtual(time) => time.random(),
+        }
+    }
+
+    /// For how long this machine was suspended since it was started. A lease on a node goes on meanwhile, and `Instant` stands
+    /// still: on Linux it reads `CLOCK_MONOTONIC`, which does not count that time, as `CLOCK_BOOTTIME` does.
+    pub fn suspended(&self) -> Duration {
+        match &self.0 {
+            Kind::Real | Kind::ByHand(_) => suspended(),
+            Kind::Virtual(_) => Duration::ZERO,
         }
     }
 
@@ -157,6 +230,23 @@ impl Clock {
             moment.wall = moment.wall.plus_millis(ms);
         }
     }
+}
+
+/// The two clocks are read one after the other: what lies between is counted as well, which makes a lease look older than it
+/// is and never younger.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn suspended() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let awake = read(ClockId::Monotonic);
+    read(ClockId::Boottime).saturating_sub(awake)
+}
+
+/// Nothing is known of it on this system.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn suspended() -> Duration {
+    Duration::ZERO
 }
 
 /// Both clocks of the machine. A pause of this thread between the two readings would look like a step.

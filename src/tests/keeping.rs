@@ -84,24 +84,6 @@ pub async fn ends_within(nodes: &RedisNodes, lease: Duration) {
 }
 
 #[tokio::test]
-async fn a_short_lease_is_kept_for_as_long_as_somebody_keeps_it() {
-    let nodes = RedisNodes::start(3).await;
-    let group = group_of(&nodes).await;
-    let token = Token::mint("us");
-    let kept = kept(&group, &token, LEASE).await;
-    let began = Instant::now();
-    let keeping = until(&kept, |keeping| keeping.extensions() >= 9).await;
-    assert!(began.elapsed() > LEASE * 2, "{:?}", began.elapsed());
-    assert!(keeping.is_renewed() && keeping.valid_until() > Instant::now());
-    let extended = |outcome: &ActOutcome| *outcome == ActOutcome::Extended;
-    let done = keeping.nodes.iter().filter(|act| extended(&act.outcome));
-    assert!(done.count() >= 2, "{:?}", keeping.nodes);
-    assert!(is_on_all(&nodes, &token).await);
-    drop(kept);
-    ends_within(&nodes, LEASE).await;
-}
-
-#[tokio::test]
 async fn it_is_renewed_so_often_and_so_long_and_then_ends_by_itself() {
     let often: fn(&mut GroupConfig) = |config| config.locking.most_extensions = 2;
     let long: fn(&mut GroupConfig) =
@@ -209,18 +191,6 @@ async fn while_too_few_nodes_answer_it_is_held_until_its_validity_is_over() {
         lost_at - valid_until < Duration::from_millis(250),
         "nor after"
     );
-}
-
-#[tokio::test]
-async fn dead_nodes_are_the_end_of_it_too() {
-    let mut nodes = RedisNodes::start(3).await;
-    let group = group_of(&nodes).await;
-    let kept = kept(&group, &Token::mint("us"), LEASE).await;
-    nodes.0[0].kill().await;
-    until(&kept, |keeping| keeping.extensions() >= 3).await;
-    nodes.0[1].kill().await;
-    assert_eq!(kept.lost().await, Loss::Unrenewed);
-    assert!(Instant::now() >= kept.now().valid_until());
 }
 
 #[tokio::test]

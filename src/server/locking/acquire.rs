@@ -1,226 +1,119 @@
 //! Acquire: one try as the Redis documentation describes it, decided as soon as a quorum has answered.
 
-use std::borrow::Cow;
+#![expect(
+    clippy::manual_async_fn,
+    reason = "these futures say that they are `Send`, see `nodes::lock_node`"
+)]
+
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::ballot::{Ballot, Heard, Next, Standing, Vote};
+use super::claim::{Claim, Want};
 use super::end::end;
 use super::layouts::{Bid, Layout, millis};
 use super::owners::failure;
 use super::stragglers::Stragglers;
 use super::suspension::LeaseBegan;
-use super::tidy;
 use super::undo::Undone;
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, LockKey, NodeAct, quorum};
 use crate::server::formats::is_past_moment_a_lock;
-use crate::server::nodes::node::Node;
+use crate::server::nodes::Group;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
-use crate::server::nodes::{Group, Seats};
 use crate::server::telemetry::traces::Asked;
-
-/// What somebody wants to have.
-#[derive(Clone, Debug)]
-pub struct Want {
-    /// How the lock is written.
-    pub layout: Layout,
-    /// The lock.
-    pub key: LockKey,
-    /// Who wants it.
-    pub token: Token,
-    /// The lease.
-    pub ttl: Duration,
-    /// The token was brought along: the lock may be its owner's already.
-    pub brought: bool,
-}
-
-impl Want {
-    /// A plain lock with a fresh token.
-    pub fn plain(key: &LockKey, token: &Token, ttl: Duration) -> Self {
-        Self {
-            layout: Layout::Plain,
-            key: key.clone(),
-            token: token.clone(),
-            ttl,
-            brought: false,
-        }
-    }
-}
 
 /// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
 /// with validity left. One try.
-pub async fn acquire(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
-    let want = Want::plain(key, token, ttl);
-    Claim::new(group, &want).try_once().await
+pub fn acquire<N: LockNode>(
+    group: &Group<N>,
+    key: &LockKey,
+    token: &Token,
+    ttl: Duration,
+) -> impl Future<Output = Attempt> + Send {
+    async move {
+        let want = Want::plain(key, token, ttl);
+        Claim::new(group, &want).try_once().await
+    }
 }
 
-/// What we may have on nodes. When it is dropped without having won, all of that is released: also when the one who
-/// asked went away in the middle of it.
-pub struct Claim<'a> {
-    pub(super) group: &'a Group,
-    /// The nodes that decide about the lock, as they are at the last try.
-    seats: Seats,
-    pub(super) want: Cow<'a, Want>,
-    /// For how long its owner-to-be waits in line.
-    pub(super) wait: Duration,
-    /// For how much longer than that, since the last try that was told so.
-    longer: Duration,
-    /// Since when its place in line is kept.
-    stands_since: Instant,
-    /// Nodes where something of ours may be, by their place in the configuration.
-    pub(super) doubtful: BTreeSet<usize>,
-    /// Nodes in whose queue we may stand.
-    pub(super) queued: BTreeSet<usize>,
-    /// Nodes that were told to give back what they gave, and have not answered: they may do so at any time.
-    pub(super) unsure: BTreeSet<usize>,
-    /// When the last lease ends that a node may have given.
-    pub(super) lease_ends: Instant,
-    /// Cancelled when nobody listens any more: then what is won is taken back.
-    hung_up: CancellationToken,
-    /// Nodes where what a try may have left was not its owner's before, although the token was brought along.
-    pub(super) new_there: BTreeSet<usize>,
-}
-
-impl<'a> Claim<'a> {
-    /// Nothing has been asked for yet, and nobody waits.
-    pub fn new(group: &'a Group, want: &'a Want) -> Self {
-        Self::waiting(group, want, Duration::ZERO)
-    }
-
-    /// The same for one who tries again and again for this long, and stands in the queue of nodes that have one.
-    pub fn waiting(group: &'a Group, want: &'a Want, wait: Duration) -> Self {
-        if want.brought {
-            tidy::call_off(&group.config.name, &want.key, &want.token);
-        }
-        Self {
-            group,
-            seats: group.seats(&want.key),
-            want: Cow::Borrowed(want),
-            wait,
-            longer: Duration::ZERO,
-            stands_since: Instant::now(),
-            doubtful: BTreeSet::new(),
-            queued: BTreeSet::new(),
-            unsure: BTreeSet::new(),
-            lease_ends: Instant::now(),
-            hung_up: CancellationToken::new(),
-            new_there: BTreeSet::new(),
-        }
-    }
-
-    /// The same for a client that may hang up in the middle of a try.
-    pub fn unless(mut self, hung_up: CancellationToken) -> Self {
-        self.hung_up = hung_up;
-        self
-    }
-
-    /// The next try has the place in line kept for as long again, where half of its time is over.
-    pub(super) fn stand_on(&mut self) {
-        let stood = self.stands_since.elapsed();
-        self.longer = Duration::ZERO;
-        if stood * 2 >= self.wait {
-            self.longer = stood;
-            self.stands_since = Instant::now();
-        }
-    }
-
-    /// What is wanted.
-    pub fn want(&self) -> &Want {
-        &self.want
-    }
-
-    /// How long the slowest of its nodes may take.
-    pub(super) fn limit(&self) -> Duration {
-        self.group.longest_limit(&self.seats, self.want.ttl)
-    }
-
-    /// What is taken off a lease.
-    pub(super) fn drift(&self) -> quorum::Drift {
-        self.group.config.locking.drift
-    }
-
-    /// The token of the last try, if that is another than the one that was asked with.
-    fn changed_token(&self) -> Option<Token> {
-        match &self.want {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(want) => Some(want.token.clone()),
-        }
-    }
-
+impl<N: LockNode> Claim<'_, N> {
     /// Asks all nodes at once, and releases again if it did not succeed.
-    pub async fn try_once(&mut self) -> Attempt {
-        self.change_token_if_unsure();
-        self.seats = self.group.seats(&self.want.key);
-        let began = LeaseBegan::now();
-        let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
-        let limit = self.limit();
-        let places = self.seats.len();
-        let everywhere = || (0..places).collect();
-        // What a token that was brought along holds already must survive that its owner stops listening. What an earlier try
-        // left is not that.
-        let may_be = if brought {
-            self.new_there.clone()
-        } else {
-            everywhere()
-        };
-        let may_stand = if self.stands_in_line() {
-            everywhere()
-        } else {
-            BTreeSet::new()
-        };
-        let before = std::mem::replace(&mut self.doubtful, may_be);
-        let stood = std::mem::replace(&mut self.queued, may_stand);
-        self.lease_ends = began.at() + limit + ttl;
-        self.group.leases().note(ttl, began.at().into_std());
+    pub fn try_once(&mut self) -> impl Future<Output = Attempt> + Send {
+        async move {
+            self.change_token_if_unsure();
+            self.seats = self.group.seats(&self.want.key);
+            let began = LeaseBegan::now(self.group.clock());
+            let (layout, ttl, brought) = (self.want.layout, self.want.ttl, self.want.brought);
+            let limit = self.limit();
+            let places = self.seats.len();
+            let everywhere = || (0..places).collect();
+            // What a token that was brought along holds already must survive that its owner stops listening. What an earlier try
+            // left is not that.
+            let may_be = if brought {
+                self.new_there.clone()
+            } else {
+                everywhere()
+            };
+            let may_stand = if self.stands_in_line() {
+                everywhere()
+            } else {
+                BTreeSet::new()
+            };
+            let before = std::mem::replace(&mut self.doubtful, may_be);
+            let stood = std::mem::replace(&mut self.queued, may_stand);
+            self.lease_ends = began.at() + limit + ttl;
+            self.group.leases().note(ttl, began.at().into_std());
 
-        let now = self.group.clock().now();
-        let written = layout.written(&self.want.token, ttl, now);
-        let ballot = self
-            .vote(written.as_ref().unwrap_or(&self.want.token))
-            .await;
-        let settings = &self.group.config.locking;
-        let (known_at, elapsed) = (Instant::now(), began.elapsed());
-        let validity = quorum::validity(ttl, elapsed, settings.drift);
-        let end = end(&ballot, validity, self.group.clock().now());
-        if self.stands_in_line() {
-            let queued = ballot.queued(&|node| stood.contains(&node));
-            self.queued = queued.into_iter().collect();
+            let now = self.group.clock().now();
+            let written = layout.written(&self.want.token, ttl, now);
+            let ballot = self
+                .vote(written.as_ref().unwrap_or(&self.want.token))
+                .await;
+            let settings = &self.group.config.locking;
+            let (known_at, elapsed) = (self.group.clock().instant(), began.elapsed());
+            let validity = quorum::validity(ttl, elapsed, settings.drift);
+            let end = end(&ballot, validity, self.group.clock().now());
+            if self.stands_in_line() {
+                let queued = ballot.queued(&|node| stood.contains(&node));
+                self.queued = queued.into_iter().collect();
+            }
+            let is_heard = !self.hung_up.is_cancelled();
+            if is_heard
+                && let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing())
+            {
+                // A node that has not answered yet gives the lock or does not; a release reaches it after that.
+                self.doubtful.clear();
+                self.new_there.clear();
+                let token = written.or_else(|| self.changed_token());
+                return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
+            }
+            let was_new = ballot.was_new();
+            self.doubtful = ballot.left_behind(brought && !was_new, &before);
+            if self.enters_again() {
+                // What was entered before stays as it was: only this entry is taken back there.
+                let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
+                self.doubtful.retain(|place| !entered(place));
+            }
+            if was_new {
+                self.new_there = self.doubtful.clone();
+            }
+            let undone = self.undo(&ballot).await;
+            self.new_there = &self.new_there & &self.doubtful;
+            self.attempt(
+                &ballot,
+                &undone,
+                (end, known_at),
+                (None, self.changed_token()),
+            )
         }
-        let is_heard = !self.hung_up.is_cancelled();
-        if is_heard && let (End::Won(_), Standing::Carried { fence }) = (&end, ballot.standing()) {
-            // A node that has not answered yet gives the lock or does not; a release reaches it after that.
-            self.doubtful.clear();
-            self.new_there.clear();
-            let token = written.or_else(|| self.changed_token());
-            return self.attempt(&ballot, &Undone::new(), (end, known_at), (fence, token));
-        }
-        let was_new = ballot.was_new();
-        self.doubtful = ballot.left_behind(brought && !was_new, &before);
-        if self.enters_again() {
-            // What was entered before stays as it was: only this entry is taken back there.
-            let entered = |place: &usize| matches!(ballot.votes()[*place], Some(Vote::Ours { again, .. }) if again);
-            self.doubtful.retain(|place| !entered(place));
-        }
-        if was_new {
-            self.new_there = self.doubtful.clone();
-        }
-        let undone = self.undo(&ballot).await;
-        self.new_there = &self.new_there & &self.doubtful;
-        self.attempt(
-            &ballot,
-            &undone,
-            (end, known_at),
-            (None, self.changed_token()),
-        )
     }
 
     /// A release that was not answered may arrive when a later try has won, and take the lock from it. So the next try is
@@ -238,7 +131,7 @@ impl<'a> Claim<'a> {
     /// Hears the nodes until it is decided.
     async fn vote(&self, written: &Token) -> Ballot {
         let fencing = self.group.config.locking.fencing;
-        let proposed = fencing.then(|| fence::propose(self.group.clock().now()));
+        let proposed = fencing.then(|| fence::propose(self.group));
         let mut asked: FuturesUnordered<BoxFuture<'_, (usize, Heard)>> = FuturesUnordered::new();
         for (place, node) in self.seats.iter().enumerate() {
             asked.push(Box::pin(async move {
@@ -248,7 +141,7 @@ impl<'a> Claim<'a> {
             }));
         }
         let mut ballot = Ballot::new(asked.len());
-        let mut stragglers = Stragglers::begin();
+        let mut stragglers = Stragglers::begin(self.group.clock());
         while let Some((place, heard)) = stragglers.or(asked.next()).await {
             match ballot.take_in(place, heard) {
                 Next::Listen => {}
@@ -270,21 +163,17 @@ impl<'a> Claim<'a> {
         ballot
     }
 
-    async fn ask(
-        &self,
-        place: usize,
-        node: &Node,
-        (written, fence): (&Token, Option<u64>),
-    ) -> Vote {
+    async fn ask(&self, place: usize, node: &N, (written, fence): (&Token, Option<u64>)) -> Vote {
         let want = &*self.want;
         if self.unsure.contains(&place) {
             let reason = "a release with this token is still on its way there".to_owned();
             return Vote::Missed(Missed::NotAsked { reason });
         }
         let limit = self.group.limit_of(node, want.ttl);
-        let began = Instant::now();
+        let clock = self.group.clock();
+        let until = clock.instant() + limit;
         self.group.acquainted(&self.seats, place, limit / 2).await;
-        let limit = limit.saturating_sub(began.elapsed());
+        let limit = until.saturating_duration_since(clock.instant());
         let bid = Bid {
             key: &want.key,
             token: written,
@@ -309,7 +198,7 @@ impl<'a> Claim<'a> {
         taking.await.unwrap_or_else(missed)
     }
 
-    async fn raise(&self, node: &Node, written: &Token, to: u64) -> Result<u64, Missed> {
+    async fn raise(&self, node: &N, written: &Token, to: u64) -> Result<u64, Missed> {
         let want = &*self.want;
         let limit = self.group.limit_of(node, want.ttl);
         let raise = node.act(limit, |mut line| async move {
@@ -324,11 +213,6 @@ impl<'a> Claim<'a> {
                 .await
         });
         raise.await.map_err(|missed| want.layout.explain(missed))
-    }
-
-    pub(super) fn nodes(&self) -> impl Iterator<Item = (usize, Arc<Node>)> + use<> {
-        let seats = Arc::clone(&self.seats);
-        (0..seats.len()).map(move |place| (place, Arc::clone(&seats[place])))
     }
 
     fn attempt(

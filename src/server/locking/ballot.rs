@@ -1,7 +1,6 @@
 //! One try to take or extend a lock, as a vote of the nodes: their answers in, the decision out.
 //!
-//! No I/O and no clock, so that the same rules run on real nodes and in a simulation of everything that can happen to
-//! them.
+//! No I/O and no clock: nothing but the answers decides.
 
 use std::collections::BTreeSet;
 
@@ -132,11 +131,6 @@ impl Ballot {
     /// What each node answered so far, in order.
     pub fn votes(&self) -> &[Option<Vote>] {
         &self.votes
-    }
-
-    /// Whether every node has answered.
-    pub fn is_complete(&self) -> bool {
-        self.votes.iter().all(Option::is_some)
     }
 
     /// How many nodes it takes.

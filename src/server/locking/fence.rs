@@ -19,15 +19,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::{LockKey, Timestamp};
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::FENCES;
-use crate::server::nodes::{slot_of, tag_of};
+use crate::server::nodes::{Group, slot_of, tag_of};
 
-/// The last number that was proposed in this process: two proposals of one process never collide.
-static LAST: AtomicU64 = AtomicU64::new(0);
+/// A number larger than the last one that was proposed in this group.
+pub fn propose<N: LockNode>(group: &Group<N>) -> u64 {
+    proposed_after(group.proposed(), group.clock().now())
+}
 
-/// A number larger than all proposed before in this process.
-pub fn propose(now: Timestamp) -> u64 {
-    let before = LAST
+fn proposed_after(last: &AtomicU64, now: Timestamp) -> u64 {
+    let before = last
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
             Some(next(last, now))
         })
@@ -36,7 +38,7 @@ pub fn propose(now: Timestamp) -> u64 {
 }
 
 /// What is proposed after `last`: the clock in microseconds, or one more where the clock is behind.
-pub fn next(last: u64, now: Timestamp) -> u64 {
+fn next(last: u64, now: Timestamp) -> u64 {
     let by_the_clock = u64::try_from(now.millis())
         .unwrap_or(0)
         .saturating_mul(1000);
@@ -73,11 +75,11 @@ mod tests {
 
     #[test]
     fn proposals_rise_even_where_the_clock_stands_still() {
-        let now = Timestamp::from_millis(1_795_200_545_000);
+        let (last, now) = (AtomicU64::default(), 1_795_200_545_000);
+        let propose = |ms| proposed_after(&last, Timestamp::from_millis(ms));
         let first = propose(now);
-        assert!(first >= 1_795_200_545_000_000);
-        assert!(propose(now) > first);
-        assert!(propose(Timestamp::from_millis(0)) > first);
+        assert_eq!(first, 1_795_200_545_000_000);
+        assert_eq!((propose(now), propose(0)), (first + 1, first + 2));
     }
 
     #[test]

@@ -1,5 +1,10 @@
 //! Releasing somebody else's lock: exactly the hold that a person saw, or nothing at all.
 
+#![expect(
+    clippy::manual_async_fn,
+    reason = "these futures say that they are `Send`, see `nodes::lock_node`"
+)]
+
 use std::sync::Arc;
 
 use std::time::Duration;
@@ -15,8 +20,8 @@ use crate::domain::{
 use crate::server::config::Naming;
 use crate::server::formats;
 use crate::server::nodes::Group;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::look::look_closely;
-use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Parted;
 use crate::server::nodes::trouble::Missed;
 use crate::server::sighting::Sighting;
@@ -90,42 +95,58 @@ enum Found {
 /// On each node the owner's bytes are compared and the lock released in one atomic step, together with what shows that it is
 /// the same hold still. Where no node shows that owner, or one shows a lock that is not to be released, nothing is executed
 /// at all.
-pub async fn force_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let seats = group.seats(condemned.key);
-    let found = find(group, &seats, condemned).await?;
-    let hold = shown(&found);
-    let acting = seats.iter().zip(found).map(|(node, found)| async move {
-        NodeAct {
-            node: node.name().to_owned(),
-            outcome: found.carried_out(group, node, condemned.key).await,
-        }
-    });
-    Ok(Forced::of(futures::future::join_all(acting).await, hold))
+pub fn force_release<N: LockNode>(
+    group: &Group<N>,
+    condemned: Condemned<'_>,
+) -> impl Future<Output = Result<Forced, Refusal>> + Send {
+    async move {
+        let seats = group.seats(condemned.key);
+        let found = find(group, &seats, condemned).await?;
+        let hold = shown(&found);
+        let acting = seats.iter().zip(found).map(|(node, found)| async move {
+            NodeAct {
+                node: node.name().to_owned(),
+                outcome: found.carried_out(group, node, condemned.key).await,
+            }
+        });
+        Ok(Forced::of(futures::future::join_all(acting).await, hold))
+    }
 }
 
 /// Releases that hold on one node, compared as [`force_release`] compares it: for a node that could not be reached then.
-pub async fn force_release_on(group: &Group, node: &Node, condemned: Condemned<'_>) -> ActOutcome {
-    let found = look_at(group, node, condemned).await;
-    found.carried_out(group, node, condemned.key).await
+pub fn force_release_on<N: LockNode>(
+    group: &Group<N>,
+    node: &N,
+    condemned: Condemned<'_>,
+) -> impl Future<Output = ActOutcome> + Send {
+    async move {
+        let found = look_at(group, node, condemned).await;
+        found.carried_out(group, node, condemned.key).await
+    }
 }
 
 /// What [`force_release`] would come to, by what the nodes show now. Nothing is done on any of them.
-pub async fn rehearse_release(group: &Group, condemned: Condemned<'_>) -> Result<Forced, Refusal> {
-    let seats = group.seats(condemned.key);
-    let found = find(group, &seats, condemned).await?;
-    let hold = shown(&found);
-    let nodes = seats.iter().zip(found);
-    let acts = nodes.map(|(node, found)| NodeAct {
-        node: node.name().to_owned(),
-        outcome: found.untouched(),
-    });
-    Ok(Forced::of(acts.collect(), hold))
+pub fn rehearse_release<N: LockNode>(
+    group: &Group<N>,
+    condemned: Condemned<'_>,
+) -> impl Future<Output = Result<Forced, Refusal>> + Send {
+    async move {
+        let seats = group.seats(condemned.key);
+        let found = find(group, &seats, condemned).await?;
+        let hold = shown(&found);
+        let nodes = seats.iter().zip(found);
+        let acts = nodes.map(|(node, found)| NodeAct {
+            node: node.name().to_owned(),
+            outcome: found.untouched(),
+        });
+        Ok(Forced::of(acts.collect(), hold))
+    }
 }
 
 /// What each node shows of that hold; nothing where one of them shows a lock that is not to be released.
-async fn find(
-    group: &Group,
-    seats: &[Arc<Node>],
+async fn find<N: LockNode>(
+    group: &Group<N>,
+    seats: &[Arc<N>],
     condemned: Condemned<'_>,
 ) -> Result<Vec<Found>, Refusal> {
     let looking = seats.iter().map(|node| look_at(group, node, condemned));
@@ -142,7 +163,7 @@ async fn find(
 }
 
 /// What one node shows of that hold.
-async fn look_at(group: &Group, node: &Node, condemned: Condemned<'_>) -> Found {
+async fn look_at<N: LockNode>(group: &Group<N>, node: &N, condemned: Condemned<'_>) -> Found {
     let (limit, naming) = (group.config.command_timeout, group.config.naming());
     let key = condemned.key;
     let looking = node.act(limit, |line| {
@@ -178,7 +199,12 @@ fn shown(found: &[Found]) -> SeenHold {
 
 impl Found {
     /// Releases the hold, where it is the one.
-    async fn carried_out(self, group: &Group, node: &Node, key: &LockKey) -> ActOutcome {
+    async fn carried_out<N: LockNode>(
+        self,
+        group: &Group<N>,
+        node: &N,
+        key: &LockKey,
+    ) -> ActOutcome {
         let Self::ThatHold { order, recipe, .. } = self else {
             return self.untouched();
         };

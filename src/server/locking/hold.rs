@@ -9,6 +9,11 @@
 //! tokens by a new proposal, as the node may have lost that too. Whoever's validity was over by then puts nothing back. An
 //! extension that meets a release, or a forced one, halfway may leave a remainder on a minority: it ends with its lease.
 
+#![expect(
+    clippy::manual_async_fn,
+    reason = "these futures say that they are `Send`, see `nodes::lock_node`"
+)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +24,17 @@ use tokio::time::Instant;
 
 use super::ballot::{Ballot, Standing, Vote};
 use super::end::end_of_extend;
-use super::layouts::{Form, Layout, Request};
+use super::layouts::{Bid, Form, Layout, Request};
 use super::owners::{found_there, in_the_way, outcome};
 use super::stragglers::Stragglers;
 use super::suspension::LeaseBegan;
 use super::tidy::{Errand, Task};
 use super::{Attempt, End, Token, fence};
 use crate::domain::{ActOutcome, Lease, LockKey, NodeAct, Timestamp, quorum};
+use crate::server::clock::Clock;
 use crate::server::nodes::Group;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::look::look_closely;
-use crate::server::nodes::node::Node;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
 use crate::server::sighting::{Sighting, Ttl};
@@ -40,61 +46,82 @@ type Answers = Vec<Option<Result<Told, Missed>>>;
 /// Makes the lease at least `ttl` on every node where the token is the owner's.
 ///
 /// It never becomes shorter anywhere: an extension that fails leaves what was promised before as it was, and a short one that succeeds too.
-pub async fn extend(group: &Group, key: &LockKey, token: &Token, ttl: Duration) -> Attempt {
-    let began = LeaseBegan::now();
-    let layout = Layout::of_token(token);
-    let now = group.clock().now();
-    let written = layout.written(token, ttl, now);
-    let tokens = (token, written.as_ref().unwrap_or(token));
-    let seats = group.seats(key);
-    group.leases().note(ttl, began.at().into_std());
-    let mut ballot = Ballot::new(seats.len());
-    let forms = &Mutex::new(Vec::with_capacity(seats.len()));
-    let answers = ask(
-        &seats,
-        |node| async move {
-            let limit = group.limit_of(node, ttl);
-            let asked = Asked::begin("extend", node.name());
-            let extend = async {
-                let extend = node.act(limit, |line| async move {
-                    layout.extend(line, key, tokens, ttl).await
-                });
-                let (told, form) = extend.await?;
-                let mut forms = forms.lock();
-                forms.extend(form);
-                Ok(told)
+pub fn extend<N: LockNode>(
+    group: &Group<N>,
+    key: &LockKey,
+    token: &Token,
+    ttl: Duration,
+) -> impl Future<Output = Attempt> + Send {
+    async move {
+        let began = LeaseBegan::now(group.clock());
+        let layout = Layout::of_token(token);
+        let now = group.clock().now();
+        let written = layout.written(token, ttl, now);
+        let tokens = (token, written.as_ref().unwrap_or(token));
+        let seats = group.seats(key);
+        group.leases().note(ttl, began.at().into_std());
+        let mut ballot = Ballot::new(seats.len());
+        let forms = &Mutex::new(Vec::with_capacity(seats.len()));
+        let answers = ask(
+            group.clock(),
+            &seats,
+            |node| async move {
+                let limit = group.limit_of(node, ttl);
+                let asked = Asked::begin("extend", node.name());
+                let extend = async {
+                    let extend = node.act(limit, |line| async move {
+                        layout.extend(line, key, tokens, ttl).await
+                    });
+                    let (told, form) = extend.await?;
+                    let mut forms = forms.lock();
+                    forms.extend(form);
+                    Ok(told)
+                };
+                let told: Result<Told, Missed> = asked.hear(extend).await;
+                told.map_err(|missed| layout.explain(missed))
+            },
+            |place, told| {
+                ballot.hear(place, vote(told, key, now));
+                matches!(ballot.standing(), Standing::Carried { .. })
+            },
+        )
+        .await;
+        let (known_at, elapsed) = (group.clock().instant(), began.elapsed());
+        let validity = quorum::validity(ttl, elapsed, group.config.locking.drift);
+        let end = end_of_extend(&ballot, validity, now);
+        let mut nodes = acts(group, &seats, &answers, &ActOutcome::Extended, key);
+        let forms = std::mem::take(&mut *forms.lock());
+        if let (End::Won(_), Some(form)) = (&end, common_form(forms, ballot.quorum())) {
+            let as_written = match form.layout {
+                Layout::Legacy => tokens.1,
+                Layout::Plain | Layout::Redisson | Layout::RedissonFair => tokens.0,
             };
-            let told: Result<Told, Missed> = asked.hear(extend).await;
-            told.map_err(|missed| layout.explain(missed))
-        },
-        |place, told| {
-            ballot.hear(place, vote(told, key, now));
-            matches!(ballot.standing(), Standing::Carried { .. })
-        },
-    )
-    .await;
-    let (known_at, elapsed) = (Instant::now(), began.elapsed());
-    let validity = quorum::validity(ttl, elapsed, group.config.locking.drift);
-    let end = end_of_extend(&ballot, validity, now);
-    let mut nodes = acts(group, &seats, &answers, &ActOutcome::Extended, key);
-    let forms = std::mem::take(&mut *forms.lock());
-    if let (End::Won(_), Some(form)) = (&end, common_form(forms, ballot.quorum())) {
-        let as_written = match form.layout {
-            Layout::Legacy => tokens.1,
-            Layout::Plain | Layout::Redisson | Layout::RedissonFair => tokens.0,
-        };
-        let lease = (as_written, ttl);
-        for place in put_back(group, &seats, &answers, form, (key, lease)).await {
-            nodes[place].outcome = ActOutcome::Acquired;
+            let bid = Bid {
+                key,
+                token: as_written,
+                ttl,
+                wait: Duration::ZERO,
+                longer: Duration::ZERO,
+                fence: None,
+                fence_ttl: group.config.locking.fence_counter_ttl,
+                // A quorum of others has it.
+                is_only_node: false,
+                brought: false,
+                // It is put back where nothing is, and takes nothing from anybody.
+                takes_over: false,
+            };
+            for place in put_back(group, &seats, &answers, form, bid).await {
+                nodes[place].outcome = ActOutcome::Acquired;
+            }
         }
-    }
-    let is_rewritten = answers.contains(&Some(Ok(Told::Rewritten)));
-    Attempt {
-        end,
-        known_at,
-        nodes,
-        fence: None,
-        token: written.filter(|_| is_rewritten),
+        let is_rewritten = answers.contains(&Some(Ok(Told::Rewritten)));
+        Attempt {
+            end,
+            known_at,
+            nodes,
+            fence: None,
+            token: written.filter(|_| is_rewritten),
+        }
     }
 }
 
@@ -109,29 +136,21 @@ fn common_form(forms: Vec<Form>, quorum: usize) -> Option<Form> {
 }
 
 /// Takes the lock on the nodes that answered that they do not have it; the places of those that have it now.
-async fn put_back(
-    group: &Group,
-    seats: &[Arc<Node>],
+async fn put_back<N: LockNode>(
+    group: &Group<N>,
+    seats: &[Arc<N>],
     answers: &Answers,
     form: Form,
-    (key, (token, ttl)): (&LockKey, (&Token, Duration)),
+    bid: Bid<'_>,
 ) -> Vec<usize> {
     let lacks = |place: &usize| answers[*place] == Some(Ok(Told::NotThere));
     let fencing = group.config.locking.fencing;
-    let fence_ttl = group.config.locking.fence_counter_ttl;
     let putting = (0..seats.len()).filter(lacks).map(|place| async move {
         let node = &seats[place];
-        let fence = fencing.then(|| fence::propose(group.clock().now()));
-        let taking = node.act(group.limit_of(node, ttl), |line| async move {
-            Layout::put_back(
-                form,
-                line,
-                node.clock(),
-                key,
-                (token, ttl),
-                (fence, fence_ttl),
-            )
-            .await
+        let fence = fencing.then(|| fence::propose(group));
+        let bid = &Bid { fence, ..bid };
+        let taking = node.act(group.limit_of(node, bid.ttl), |line| {
+            Layout::put_back(form, line, node.clock(), bid)
         });
         // What fails is tried again with the next extension.
         taking.await.is_ok_and(|is_back| is_back).then_some(place)
@@ -142,31 +161,38 @@ async fn put_back(
 
 /// Releases the lock on every node where the token is the owner's; where entries count, one of them. A node that could not
 /// be asked is told later.
-pub async fn release(group: &Group, key: &LockKey, token: &Token) -> Vec<NodeAct> {
-    let request = Request::new(group.config.locking.release_marker_ttl);
-    let layout = Layout::of_token(token);
-    let told_later = layout.told_later(&request);
-    let errand = Errand {
-        layout,
-        key: key.clone(),
-        token: token.clone(),
-        task: Task::Release(request),
-    };
-    let seats = group.seats(key);
-    let (mut free, mut held) = (0, 0);
-    let answers = ask(
-        &seats,
-        |node| errand.run(node, node.command_timeout()),
-        |_, told| {
-            free += usize::from(matches!(told, Ok(Told::Done)));
-            held += usize::from(matches!(told, Ok(Told::HeldStill { .. })));
-            free.max(held) >= group.quorum()
-        },
-    )
-    .await;
-    let acts = acts(group, &seats, &answers, &ActOutcome::Released, key);
-    tell_later(group, &seats, &answers, (errand, told_later));
-    acts
+pub fn release<N: LockNode>(
+    group: &Group<N>,
+    key: &LockKey,
+    token: &Token,
+) -> impl Future<Output = Vec<NodeAct>> + Send {
+    async move {
+        let request = Request::new(group.config.locking.release_marker_ttl);
+        let layout = Layout::of_token(token);
+        let told_later = layout.told_later(&request);
+        let errand = Errand {
+            layout,
+            key: key.clone(),
+            token: token.clone(),
+            task: Task::Release(request),
+        };
+        let seats = group.seats(key);
+        let (mut free, mut held) = (0, 0);
+        let answers = ask(
+            group.clock(),
+            &seats,
+            |node| errand.run(node, node.command_timeout()),
+            |_, told| {
+                free += usize::from(matches!(told, Ok(Told::Done)));
+                held += usize::from(matches!(told, Ok(Told::HeldStill { .. })));
+                free.max(held) >= group.quorum()
+            },
+        )
+        .await;
+        let acts = acts(group, &seats, &answers, &ActOutcome::Released, key);
+        tell_later(group, &seats, &answers, (errand, told_later));
+        acts
+    }
 }
 
 /// What the nodes show of a hold.
@@ -181,51 +207,57 @@ pub enum StillHeld {
 }
 
 /// Whether the owner of this token still holds the lock, by what the nodes show. Nothing is changed on any of them.
-pub async fn still_held(group: &Group, key: &LockKey, token: &Token) -> StillHeld {
-    let (began, limit) = (LeaseBegan::now(), group.config.command_timeout);
-    let (layout, drift) = (Layout::of_token(token), group.config.locking.drift);
-    let seats = group.seats(key);
-    let reading = seats.iter().map(|node| async move {
-        let reading = node.act(limit, |line| {
-            look_closely(line, node.clock(), key, node.ahead_ms())
+pub fn still_held<N: LockNode>(
+    group: &Group<N>,
+    key: &LockKey,
+    token: &Token,
+) -> impl Future<Output = StillHeld> + Send {
+    async move {
+        let (began, limit) = (LeaseBegan::now(group.clock()), group.config.command_timeout);
+        let (layout, drift) = (Layout::of_token(token), group.config.locking.drift);
+        let seats = group.seats(key);
+        let reading = seats.iter().map(|node| async move {
+            let reading = node.act(limit, |line| {
+                look_closely(line, node.clock(), key, node.ahead_ms())
+            });
+            Asked::begin("look", node.name()).hear(reading).await
         });
-        Asked::begin("look", node.name()).hear(reading).await
-    });
-    let read = futures::future::join_all(reading).await;
-    let now = group.clock().now();
-    let (mut leases, mut unread, mut nodes) = (Vec::new(), 0, Vec::new());
-    for (node, read) in seats.iter().zip(read) {
-        let outcome = match read {
-            Ok(Some(sighting)) if layout.is_owner(token, &sighting.value) => {
-                leases.push(lease_of(&sighting, now));
-                ActOutcome::Acquired
-            }
-            Ok(Some(sighting)) => ActOutcome::OtherOwner {
-                owner: in_the_way(&sighting).map(|(owner, _)| owner),
-            },
-            Ok(None) => ActOutcome::NotHeld,
-            Err(missed) => {
-                unread += 1;
-                ActOutcome::Failed {
-                    reason: missed.reason().to_owned(),
+        let read = futures::future::join_all(reading).await;
+        let now = group.clock().now();
+        let (mut leases, mut unread, mut nodes) = (Vec::new(), 0, Vec::new());
+        for (node, read) in seats.iter().zip(read) {
+            let outcome = match read {
+                Ok(Some(sighting)) if layout.is_owner(token, &sighting.value) => {
+                    leases.push(lease_of(&sighting, now));
+                    ActOutcome::Acquired
                 }
-            }
-        };
-        nodes.push(NodeAct {
-            node: node.name().to_owned(),
-            outcome,
-        });
-    }
-    let quorum = group.quorum();
-    leases.sort_unstable_by(|a, b| b.cmp(a));
-    let (known_at, elapsed) = (Instant::now(), began.elapsed());
-    match leases.get(quorum - 1) {
-        Some(lease) => match quorum::validity(*lease, elapsed, drift) {
-            Some(left) => StillHeld::Until(known_at + left),
-            None => StillHeld::Not(nodes),
-        },
-        None if leases.len() + unread < quorum => StillHeld::Not(nodes),
-        None => StillHeld::Unknown(nodes),
+                Ok(Some(sighting)) => ActOutcome::OtherOwner {
+                    owner: in_the_way(&sighting).map(|(owner, _)| owner),
+                },
+                Ok(None) => ActOutcome::NotHeld,
+                Err(missed) => {
+                    unread += 1;
+                    ActOutcome::Failed {
+                        reason: missed.reason().to_owned(),
+                    }
+                }
+            };
+            nodes.push(NodeAct {
+                node: node.name().to_owned(),
+                outcome,
+            });
+        }
+        let quorum = group.quorum();
+        leases.sort_unstable_by(|a, b| b.cmp(a));
+        let (known_at, elapsed) = (group.clock().instant(), began.elapsed());
+        match leases.get(quorum - 1) {
+            Some(lease) => match quorum::validity(*lease, elapsed, drift) {
+                Some(left) => StillHeld::Until(known_at + left),
+                None => StillHeld::Not(nodes),
+            },
+            None if leases.len() + unread < quorum => StillHeld::Not(nodes),
+            None => StillHeld::Unknown(nodes),
+        }
     }
 }
 
@@ -256,21 +288,22 @@ pub fn holds_left(acts: &[NodeAct]) -> Option<u32> {
 }
 
 /// Asks all nodes at once, until all have answered or `is_decided`. What was sent to the others is on its way.
-async fn ask<'a, F>(
-    seats: &'a [Arc<Node>],
-    question: impl Fn(&'a Node) -> F,
+async fn ask<'a, N, F>(
+    clock: &Clock,
+    seats: &'a [Arc<N>],
+    question: impl Fn(&'a N) -> F,
     mut is_decided: impl FnMut(usize, &Result<Told, Missed>) -> bool,
 ) -> Answers
 where
     F: Future<Output = Result<Told, Missed>>,
 {
-    let ask = |(place, node): (usize, &'a Arc<Node>)| {
+    let ask = |(place, node): (usize, &'a Arc<N>)| {
         let answer = question(node);
         async move { (place, answer.await) }
     };
     let mut asked: FuturesUnordered<_> = seats.iter().enumerate().map(ask).collect();
     let mut answers: Answers = vec![None; asked.len()];
-    let mut stragglers = Stragglers::begin();
+    let mut stragglers = Stragglers::begin(clock);
     while let Some((place, told)) = stragglers.or(asked.next()).await {
         if is_decided(place, &told) {
             stragglers.decided();
@@ -281,9 +314,9 @@ where
 }
 
 /// A lock that was released on a quorum is free; what is left of it elsewhere is cleared away when the node can be asked.
-fn tell_later(
-    group: &Group,
-    seats: &[Arc<Node>],
+fn tell_later<N: LockNode>(
+    group: &Group<N>,
+    seats: &[Arc<N>],
     answers: &Answers,
     (errand, told_later): (Errand, Duration),
 ) {
@@ -293,14 +326,14 @@ fn tell_later(
             None | Some(Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }))
         )
     };
-    let nodes: Vec<Arc<Node>> = seats
+    let nodes: Vec<Arc<N>> = seats
         .iter()
         .zip(answers)
         .filter(|(_, answer)| missed(answer))
         .map(|(node, _)| Arc::clone(node))
         .collect();
     if !nodes.is_empty() {
-        let until = Instant::now() + told_later;
+        let until = group.clock().instant() + told_later;
         errand.run_later(nodes, until, group);
     }
 }
@@ -320,9 +353,9 @@ fn vote(told: &Result<Told, Missed>, key: &LockKey, now: Timestamp) -> Vote {
     }
 }
 
-fn acts(
-    group: &Group,
-    seats: &[Arc<Node>],
+fn acts<N: LockNode>(
+    group: &Group<N>,
+    seats: &[Arc<N>],
     answers: &Answers,
     done: &ActOutcome,
     key: &LockKey,

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use super::keeping::chance;
 use super::pace::{Limits, Pace, Step};
-use super::suspension::suspended;
 use super::{End, Layout, Token};
 use crate::domain::{Fingerprint, LockKey, NodeAct};
 use crate::server::clock::Clock;
 use crate::server::nodes::Group;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::telemetry::traces::Act;
 
 pub use super::keeping::{Ended, Keeping, Loss};
@@ -51,8 +50,7 @@ pub struct Kept {
 ///
 /// # Panics
 /// Outside of a tokio runtime.
-pub fn keep(group: Arc<Group>, hold: Hold) -> Kept {
-    let now = Instant::now();
+pub fn keep<N: LockNode>(group: Arc<Group<N>>, hold: Hold) -> Kept {
     let Hold {
         key,
         token,
@@ -62,15 +60,16 @@ pub fn keep(group: Arc<Group>, hold: Hold) -> Kept {
     } = hold;
     let drift = group.config.locking.drift;
     let clock = group.clock().clone();
+    let (now, chance) = (clock.instant(), clock.random());
     let keeping = Keeping {
         expires_at: clock.now().plus(validity),
         nodes: hold.nodes,
         owner: token.fingerprint(),
         rests: None,
         ended: None,
-        pace: Pace::new(ttl, validity, drift, hold.limits, hold.ahead, now, chance()),
+        pace: Pace::new(ttl, validity, drift, hold.limits, hold.ahead, now, chance),
         edition: 0,
-        suspended: suspended(),
+        suspended: clock.suspended(),
     };
     let told = Arc::new(watch::Sender::new(keeping));
     tokio::spawn(until_ended(group, key, token, Arc::clone(&told)));
@@ -131,11 +130,11 @@ impl Kept {
         nodes: Vec<NodeAct>,
         owner: Fingerprint,
     ) {
-        let now = Instant::now();
+        let (now, chance) = (self.clock.instant(), self.clock.random());
         self.told.send_modify(|keeping| {
             keeping.edition = keeping.edition.wrapping_add(1);
-            keeping.note_suspension(suspended());
-            keeping.pace.extended(ttl, validity, now, chance());
+            keeping.note_suspension(self.clock.suspended(), now);
+            keeping.pace.extended(ttl, validity, now, chance);
             keeping.expires_at = self.clock.now().plus(validity);
             (keeping.nodes, keeping.owner) = (nodes, owner);
         });
@@ -151,7 +150,7 @@ impl Kept {
         self.told.send_modify(|keeping| {
             keeping.edition = keeping.edition.wrapping_add(1);
             keeping.pace.pause(is_paused);
-            keeping.pace.hurry(Instant::now());
+            keeping.pace.hurry(self.clock.instant());
         });
     }
 }
@@ -171,8 +170,8 @@ impl Drop for Pause {
     }
 }
 
-async fn until_ended(
-    group: Arc<Group>,
+async fn until_ended<N: LockNode>(
+    group: Arc<Group<N>>,
     key: LockKey,
     token: Token,
     told: Arc<watch::Sender<Keeping>>,
@@ -189,28 +188,34 @@ async fn until_ended(
 }
 
 /// Renews when it is time to, until it is over.
-async fn renew(group: &Group, key: &LockKey, token: &Token, told: &watch::Sender<Keeping>) {
+async fn renew<N: LockNode>(
+    group: &Group<N>,
+    key: &LockKey,
+    token: &Token,
+    told: &watch::Sender<Keeping>,
+) {
+    let clock = group.clock();
     let mut changes = told.subscribe();
     loop {
         // Seen before it is looked at: what changes from now on wakes us.
         changes.mark_unchanged();
-        let (step, ttl, edition, until) = look(told);
+        let (step, ttl, edition, until) = look(told, clock);
         match step {
             Step::Over => return,
             Step::Sleep(until) => {
                 // Whatever changes, and when nothing does: look again.
-                let until = until.min(Instant::now() + SUSPENSION_INTERVAL);
-                let _either = timeout_at(until, changes.changed()).await;
+                let until = until.min(clock.instant() + SUSPENSION_INTERVAL);
+                let _either = clock.timeout_at(until, changes.changed()).await;
             }
             Step::Renew => {
-                let began = Instant::now();
+                let began = clock.instant();
                 let format = Layout::of_token(token).format();
                 let mut trace = Act::renewal(&group.config.name, format);
                 let extending = trace.around(super::extend(group, key, token, ttl));
-                if let Ok(attempt) = timeout_at(until, extending).await {
+                if let Some(attempt) = clock.timeout_at(until, extending).await {
                     told_of(&mut trace, &attempt.end);
                     told.send_modify(|keeping| {
-                        keeping.heard(attempt, began, edition, group.clock());
+                        keeping.heard(attempt, began, edition, clock);
                     });
                 }
             }
@@ -230,11 +235,11 @@ fn told_of(trace: &mut Act, end: &End) {
 }
 
 /// What to do now, for which lease, in which edition, and until when there is time for it: all as of one moment.
-fn look(told: &watch::Sender<Keeping>) -> (Step, Duration, u32, Instant) {
+fn look(told: &watch::Sender<Keeping>, clock: &Clock) -> (Step, Duration, u32, Instant) {
     let mut looked = None;
     told.send_if_modified(|keeping| {
         let stood = (keeping.rests, keeping.ended.is_some());
-        let step = keeping.step();
+        let step = keeping.step(clock);
         let pace = &keeping.pace;
         looked = Some((step, pace.ttl(), keeping.edition, pace.give_up_at()));
         stood != (keeping.rests, keeping.ended.is_some())

@@ -6,7 +6,6 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::pace::{Limit, Pace, Step};
-use super::suspension::suspended;
 use super::{Attempt, End};
 use crate::domain::{Fingerprint, NodeAct, Owner, Timestamp};
 use crate::server::clock::Clock;
@@ -113,7 +112,7 @@ impl Keeping {
 
     /// A renewal that began at `began` came to this.
     pub(super) fn heard(&mut self, attempt: Attempt, began: Instant, edition: u32, clock: &Clock) {
-        let now = Instant::now();
+        let now = clock.instant();
         if self.edition != edition {
             return self.pace.hurry(now);
         }
@@ -123,10 +122,10 @@ impl Keeping {
                 if let Some(written) = attempt.token {
                     self.owner = written.fingerprint();
                 }
-                self.pace.renewed(began, chance());
+                self.pace.renewed(began, clock.random());
                 self.expires_at = clock.now().plus(self.pace.valid_until() - now);
             }
-            End::NoQuorum => self.pace.failed(now, chance()),
+            End::NoQuorum => self.pace.failed(now, clock.random()),
             End::NotHeld => drop(self.end(Ended::Lost(Loss::Gone))),
             End::Taken { owner, .. } => drop(self.end(Ended::Lost(Loss::Taken(owner)))),
             End::WrongType(what) => drop(self.end(Ended::Lost(Loss::WrongType(what)))),
@@ -134,18 +133,18 @@ impl Keeping {
     }
 
     /// Takes off what the machine was suspended for since the last time.
-    pub(super) fn note_suspension(&mut self, suspended: Duration) {
+    pub(super) fn note_suspension(&mut self, suspended: Duration, now: Instant) {
         let span = suspended.saturating_sub(self.suspended);
         if span >= SHORTEST_SUSPENSION {
             self.suspended = suspended;
-            self.pace.suspended(span, Instant::now());
+            self.pace.suspended(span, now);
         }
     }
 
     /// What to do now; what that means for how it stands is noted down.
-    pub(super) fn step(&mut self) -> Step {
-        self.note_suspension(suspended());
-        let now = Instant::now();
+    pub(super) fn step(&mut self, clock: &Clock) -> Step {
+        let now = clock.instant();
+        self.note_suspension(clock.suspended(), now);
         let step = self.pace.next(now);
         self.rests = self.pace.limit(now);
         if step == Step::Over {
@@ -156,11 +155,6 @@ impl Keeping {
     }
 }
 
-/// What keeps those who began at the same moment from staying in step.
-pub(super) fn chance() -> f64 {
-    rand::random()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_lock_whose_lease_ended_while_the_machine_was_suspended_is_lost_at_the_next_look() {
-        let lease = Duration::from_secs(30);
+        let (lease, clock) = (Duration::from_secs(30), Clock::real());
         let pace = |now| {
             let drift = Drift::default();
             Pace::new(lease, lease, drift, Limits::NONE, Duration::ZERO, now, 0.0)
@@ -180,15 +174,16 @@ mod tests {
             owner: Fingerprint::parse("00112233aabbccdd").unwrap(),
             rests: None,
             ended: None,
-            pace: pace(Instant::now()),
+            pace: pace(clock.instant()),
             edition: 0,
-            suspended: suspended(),
+            suspended: clock.suspended(),
         };
         // What it takes to read two clocks is no suspension.
-        keeping.note_suspension(keeping.suspended + Duration::from_millis(99));
-        assert!(matches!(keeping.step(), Step::Sleep(_)));
-        keeping.note_suspension(keeping.suspended + lease);
-        assert_eq!(keeping.step(), Step::Over);
+        let now = clock.instant();
+        keeping.note_suspension(keeping.suspended + Duration::from_millis(99), now);
+        assert!(matches!(keeping.step(&clock), Step::Sleep(_)));
+        keeping.note_suspension(keeping.suspended + lease, now);
+        assert_eq!(keeping.step(&clock), Step::Over);
         assert_eq!(keeping.ended, Some(Ended::Lost(Loss::Unrenewed)));
     }
 }

@@ -4,7 +4,8 @@
 //! once; a node that is known to be down costs nothing.
 
 mod acquire;
-pub mod ballot;
+mod ballot;
+mod claim;
 mod end;
 pub mod fence;
 mod force;
@@ -27,8 +28,8 @@ pub mod wait;
 
 use std::time::Duration;
 
-pub use acquire::{Claim, Want, acquire};
-pub use end::{end, end_of_extend};
+pub use acquire::acquire;
+pub use claim::{Claim, Want};
 pub use force::{Condemned, Forced, Refusal, force_release, force_release_on, rehearse_release};
 pub use hold::{StillHeld, extend, holds_left, release, still_held};
 pub use layouts::{Form, Layout, Permissions, fair_queue};

@@ -2,22 +2,26 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
+
+use crate::server::clock::Clock;
 
 /// Listens without limit until it is decided, then a moment longer.
-pub struct Stragglers {
+pub struct Stragglers<'a> {
+    clock: &'a Clock,
     began: Instant,
     until: Option<Instant>,
 }
 
-impl Stragglers {
+impl<'a> Stragglers<'a> {
     /// The longest that they are listened to.
     const GRACE: Duration = Duration::from_millis(20);
 
     /// The question is about to be sent.
-    pub fn begin() -> Self {
+    pub fn begin(clock: &'a Clock) -> Self {
         Self {
-            began: Instant::now(),
+            clock,
+            began: clock.instant(),
             until: None,
         }
     }
@@ -26,7 +30,7 @@ impl Stragglers {
     /// time that it took so far.
     pub fn decided(&mut self) {
         self.until.get_or_insert_with(|| {
-            let now = Instant::now();
+            let now = self.clock.instant();
             now + Self::GRACE.min((now - self.began) / 2)
         });
     }
@@ -35,7 +39,7 @@ impl Stragglers {
     pub async fn or<T>(&self, next: impl Future<Output = Option<T>>) -> Option<T> {
         match self.until {
             None => next.await,
-            Some(until) => timeout_at(until, next).await.ok().flatten(),
+            Some(until) => self.clock.timeout_at(until, next).await.flatten(),
         }
     }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Token;
 use super::layouts::{Layout, Request};
 use crate::domain::LockKey;
 use crate::server::nodes::Group;
-use crate::server::nodes::node::Node;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
 use crate::server::telemetry::traces::Asked;
@@ -65,7 +65,7 @@ impl Task {
 
 impl Errand {
     /// Tells a node once.
-    pub async fn run(&self, node: &Node, limit: Duration) -> Result<Told, Missed> {
+    pub async fn run(&self, node: &impl LockNode, limit: Duration) -> Result<Told, Missed> {
         let (layout, key, token) = (self.layout, &self.key, &self.token);
         let telling = node.act(limit, |line| async move {
             let clock = node.clock();
@@ -81,7 +81,7 @@ impl Errand {
     }
 
     /// Goes on telling these nodes in the background until they say that it is done, `until` is over, or it is called off.
-    pub fn run_later(self, nodes: Vec<Arc<Node>>, until: Instant, group: &Group) {
+    pub fn run_later<N: LockNode>(self, nodes: Vec<Arc<N>>, until: Instant, group: &Group<N>) {
         // A guard may be dropped when the runtime is already gone; then the lease has to do.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -93,8 +93,9 @@ impl Errand {
             };
             let (errand, stop) = (Arc::clone(&errand), group.stop().clone());
             let under_way = UnderWay::begin(&group.config.name, &errand);
+            let clock = group.clock().clone();
             let telling = async move {
-                let telling = timeout_at(until, until_done(&node, &errand));
+                let telling = clock.timeout_at(until, until_done(&*node, &errand));
                 let called_off = under_way.called_off.clone();
                 let telling = called_off.run_until_cancelled(telling);
                 let _ended = stop.run_until_cancelled(telling).await;
@@ -105,7 +106,7 @@ impl Errand {
     }
 }
 
-async fn until_done(node: &Node, errand: &Errand) {
+async fn until_done(node: &impl LockNode, errand: &Errand) {
     let (mut pause, mut denials) = (PAUSES.0, 0);
     while denials < DENIALS {
         node.until_up().await;
@@ -116,7 +117,8 @@ async fn until_done(node: &Node, errand: &Errand) {
             Ok(Told::NotThere | Told::OtherOwner { .. } | Told::WrongType { .. }) => denials += 1,
             Err(Missed::NotAsked { .. } | Missed::Unanswered { .. }) => {}
         }
-        sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+        let clock = node.clock();
+        clock.sleep(pause.mul_f64(0.5 + clock.random() / 2.0)).await;
         pause = (pause * 2).min(PAUSES.1);
     }
 }

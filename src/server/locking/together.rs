@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
 
-use super::acquire::Claim;
+use super::claim::Claim;
 use super::layouts::Layout;
 use super::{Attempt, End, Want};
 use crate::domain::{ActOutcome, LockKey, NodeAct, Owner, Timestamp, quorum};
+use crate::server::nodes::lock_node::LockNode;
 
 type Lock = (LockKey, Layout);
 
@@ -55,7 +55,7 @@ impl Tries {
     ///
     /// Whoever hears that another's try failed asked while it did; whoever hears that it succeeded knows who has the
     /// lock. A token that was brought along asks for itself: it may hold the lock already.
-    pub async fn attempt(&self, claim: &mut Claim<'_>, now: Timestamp) -> Attempt {
+    pub async fn attempt<N: LockNode>(&self, claim: &mut Claim<'_, N>, now: Timestamp) -> Attempt {
         let want = claim.want();
         if want.brought {
             return claim.try_once().await;
@@ -67,7 +67,7 @@ impl Tries {
                 Part::Lead(told) => {
                     let attempt = self.lead(claim, lock.clone(), told, now).await;
                     match left_by(&attempt, failed_before.take()) {
-                        Some(lease) => sleep(lease.min(claim.limit())).await,
+                        Some(lease) => claim.clock().sleep(lease.min(claim.limit())).await,
                         None => return attempt,
                     }
                 }
@@ -96,15 +96,15 @@ impl Tries {
         }
     }
 
-    async fn lead(
+    async fn lead<N: LockNode>(
         &self,
-        claim: &mut Claim<'_>,
+        claim: &mut Claim<'_, N>,
         lock: Lock,
         told: watch::Sender<Option<Outcome>>,
         now: Timestamp,
     ) -> Attempt {
         let under_way = UnderWay { tries: self, lock };
-        let (began, limit, ttl) = (Instant::now(), claim.limit(), claim.want().ttl);
+        let (began, limit, ttl) = (claim.clock().instant(), claim.limit(), claim.want().ttl);
         let attempt = claim.try_once().await;
         drop(under_way);
         if told.receiver_count() > 0 {
@@ -197,6 +197,8 @@ fn for_others(attempt: &Attempt, want: &Want, now: Timestamp) -> Attempt {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     #[test]

@@ -4,8 +4,8 @@
 use redis::{RedisError, RedisResult};
 
 use crate::domain::LockKey;
+use crate::server::nodes::lock_node::Connection;
 use crate::server::nodes::scripts::{Parted, Told};
-use crate::server::nodes::wire::Wire;
 use crate::server::sighting::{LONGEST_VALUE, Value};
 
 /// A key that is touched this often in between is left to its owner.
@@ -22,7 +22,10 @@ pub struct Expected<'a> {
 }
 
 /// Deletes the key, if it is as expected.
-pub async fn delete_string(connection: &mut Wire, expected: &Expected<'_>) -> RedisResult<Parted> {
+pub async fn delete_string(
+    connection: &mut impl Connection,
+    expected: &Expected<'_>,
+) -> RedisResult<Parted> {
     for _ in 0..TRIES {
         let () = command("WATCH", expected.key)
             .query_async(connection)
@@ -46,7 +49,10 @@ pub fn is_forbidden(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
 }
 
-async fn objection(connection: &mut Wire, expected: &Expected<'_>) -> RedisResult<Option<Parted>> {
+async fn objection(
+    connection: &mut impl Connection,
+    expected: &Expected<'_>,
+) -> RedisResult<Option<Parted>> {
     let (type_name, pttl): (String, i64) = redis::pipe()
         .add_command(command("TYPE", expected.key))
         .add_command(command("PTTL", expected.key))

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 
-use super::acquire::Claim;
 use super::ballot::{Ballot, Vote};
+use super::claim::Claim;
 use super::layouts::Request;
 use super::tidy::{Errand, Task};
 use crate::domain::ActOutcome;
-use crate::server::nodes::node::Node;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
 
@@ -18,15 +18,15 @@ use crate::server::nodes::trouble::Missed;
 pub type Undone = BTreeMap<usize, ActOutcome>;
 
 /// Nodes with their places in the configuration.
-type Places = Vec<(usize, Arc<Node>)>;
+type Places<N> = Vec<(usize, Arc<N>)>;
 
-impl Claim<'_> {
+impl<N: LockNode> Claim<'_, N> {
     /// Takes back on the nodes that gave the lock; those that do not answer now stay in doubt.
     pub(super) async fn undo(&mut self, ballot: &Ballot) -> Undone {
         let (gave, entered) = self.given(ballot);
         let withdraw = self.errand(Task::Withdraw(self.wait));
         let told = join_all(gave.iter().map(async |(place, node)| {
-            let told = withdraw.run(node, node.command_timeout()).await;
+            let told = withdraw.run(&**node, node.command_timeout()).await;
             (*place, told)
         }));
         // Each node is asked to count down what it has just counted up, once, however often it has to be told.
@@ -34,7 +34,7 @@ impl Claim<'_> {
             self.group.config.locking.release_marker_ttl,
         )));
         let stepped = join_all(entered.iter().map(async |(place, node)| {
-            let told = step_back.run(node, node.command_timeout()).await;
+            let told = step_back.run(&**node, node.command_timeout()).await;
             if let Err(Missed::Unanswered { .. }) = &told {
                 self.later(step_back.clone(), vec![Arc::clone(node)]);
             }
@@ -59,7 +59,7 @@ impl Claim<'_> {
     }
 
     /// The nodes that gave what is to be withdrawn, and those that had given it before and counted up.
-    fn given(&self, ballot: &Ballot) -> (Places, Places) {
+    fn given(&self, ballot: &Ballot) -> (Places<N>, Places<N>) {
         let counts = self.enters_again();
         self.nodes()
             .filter(|(place, _)| match &ballot.votes()[*place] {
@@ -91,7 +91,7 @@ impl Claim<'_> {
             .filter(|(place, _)| queued.contains(place))
             .map(async |(place, node)| {
                 let limit = self.group.limit_of(&node, self.want.ttl);
-                (place, leave.run(&node, limit).await)
+                (place, leave.run(&*node, limit).await)
             });
         for (place, told) in join_all(leaving).await {
             // Not there may also mean not there yet.
@@ -110,7 +110,7 @@ impl Claim<'_> {
         }
     }
 
-    fn later(&self, errand: Errand, nodes: Vec<Arc<Node>>) {
+    fn later(&self, errand: Errand, nodes: Vec<Arc<N>>) {
         if !nodes.is_empty() {
             errand.run_later(nodes, self.lease_ends + self.wait, self.group);
         }
@@ -121,7 +121,7 @@ impl Claim<'_> {
     pub(super) fn let_go(&mut self) {
         let doubtful = std::mem::take(&mut self.doubtful);
         let queued = std::mem::take(&mut self.queued);
-        let nodes = |places: BTreeSet<usize>| -> Vec<Arc<Node>> {
+        let nodes = |places: BTreeSet<usize>| -> Vec<Arc<N>> {
             self.nodes()
                 .filter(|(place, _)| places.contains(place))
                 .map(|(_, node)| node)
@@ -139,7 +139,7 @@ impl Claim<'_> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl<N: LockNode> Drop for Claim<'_, N> {
     fn drop(&mut self) {
         self.let_go();
     }

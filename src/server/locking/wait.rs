@@ -1,20 +1,26 @@
 //! Waiting for a lock: who came first tries first, whoever sees it released says so, and nobody waits past a deadline.
 
+#![expect(
+    clippy::manual_async_fn,
+    reason = "these futures say that they are `Send`, see `nodes::lock_node`"
+)]
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::acquire::Claim;
+use super::claim::Claim;
 use super::layouts::LONGEST_STAND;
 use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::{Fingerprint, LockKey, Timestamp};
+use crate::server::clock::Clock;
 use crate::server::nodes::Group;
+use crate::server::nodes::lock_node::LockNode;
 use crate::server::telemetry::traces;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
@@ -135,9 +141,16 @@ impl Queues {
     }
 
     /// One try, together with all who try at this moment.
-    pub async fn attempt(&self, group: &Group, want: &Want, hung_up: CancellationToken) -> Attempt {
-        let mut claim = Claim::new(group, want).unless(hung_up);
-        self.tries.attempt(&mut claim, group.clock().now()).await
+    pub fn attempt<N: LockNode>(
+        &self,
+        group: &Group<N>,
+        want: &Want,
+        hung_up: CancellationToken,
+    ) -> impl Future<Output = Attempt> + Send {
+        async move {
+            let mut claim = Claim::new(group, want).unless(hung_up);
+            self.tries.attempt(&mut claim, group.clock().now()).await
+        }
     }
 }
 
@@ -201,96 +214,104 @@ impl Drop for Place {
 ///
 /// Who comes later waits behind who came before; between tries there is a random, growing pause, cut short when the lease that is in the way ends or the lock is seen released.
 /// Where the nodes have a queue, each stands in that by itself. Nobody waits any more once the group is closing.
-pub async fn acquire_within(group: &Group, want: &Want, wait: Duration, place: Place) -> Attempt {
-    acquire_unless(group, want, wait, place, CancellationToken::new()).await
+pub fn acquire_within<N: LockNode>(
+    group: &Group<N>,
+    want: &Want,
+    wait: Duration,
+    place: Place,
+) -> impl Future<Output = Attempt> + Send {
+    acquire_unless(group, want, wait, place, CancellationToken::new())
 }
 
 /// The same for a client that may hang up: then no other try begins, and one that has begun is ended and taken back.
-pub async fn acquire_unless(
-    group: &Group,
+pub fn acquire_unless<N: LockNode>(
+    group: &Group<N>,
     want: &Want,
     wait: Duration,
     place: Place,
     hung_up: CancellationToken,
-) -> Attempt {
-    let deadline = Instant::now() + wait;
-    let stand = wait.min(LONGEST_STAND);
-    let mut claim = Claim::waiting(group, want, stand).unless(hung_up.clone());
-    let in_turn = !claim.stands_in_line();
-    let closing = group.closing();
-    while in_turn && !place.is_first() {
-        let ringing = timeout_at(deadline, place.turn.bell.notified());
-        let rung = closing.run_until_cancelled(ringing);
-        let Some(rung) = hung_up.run_until_cancelled(rung).await else {
-            return unheard();
-        };
-        if !matches!(rung, Some(Ok(()))) {
-            match place.latest() {
-                Some(latest) => return latest,
-                // Nobody has tried yet: one question tells who is in the way.
-                None => break,
+) -> impl Future<Output = Attempt> + Send {
+    async move {
+        let clock = group.clock();
+        let deadline = clock.instant() + wait;
+        let stand = wait.min(LONGEST_STAND);
+        let mut claim = Claim::waiting(group, want, stand).unless(hung_up.clone());
+        let in_turn = !claim.stands_in_line();
+        let closing = group.closing();
+        while in_turn && !place.is_first() {
+            let ringing = clock.timeout_at(deadline, place.turn.bell.notified());
+            let rung = closing.run_until_cancelled(ringing);
+            let Some(rung) = hung_up.run_until_cancelled(rung).await else {
+                return unheard(clock);
+            };
+            if !matches!(rung, Some(Some(()))) {
+                match place.latest() {
+                    Some(latest) => return latest,
+                    // Nobody has tried yet: one question tells who is in the way.
+                    None => break,
+                }
             }
         }
-    }
-    let (mut pause, mut n) = (PAUSES.0, 0_u32);
-    loop {
-        n = n.saturating_add(1);
-        if wait > stand {
-            claim.stand_on();
-        }
-        let attempt = if in_turn {
-            let now = group.clock().now();
-            traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
-        } else {
-            traces::as_try(n, claim.try_once()).await
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        let lease_ms = match &attempt.end {
-            End::Won(_) => {
-                traces::tried(n);
-                return attempt;
+        let (mut pause, mut n) = (PAUSES.0, 0_u32);
+        loop {
+            n = n.saturating_add(1);
+            if wait > stand {
+                claim.stand_on();
             }
-            End::WrongType(_) => None,
-            _ if left.is_zero() || closing.is_cancelled() => None,
-            End::Taken { lease_ms, .. } => Some(*lease_ms),
-            End::NotHeld | End::NoQuorum => Some(None),
-        };
-        let Some(lease_ms) = lease_ms else {
-            traces::tried(n);
-            claim.leave().await;
-            return attempt;
-        };
-        place.tell_latest(&attempt);
-        // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
-        // is worth coming back for.
-        // What is over and still there ends at no moment that anybody knows.
-        let lease = lease_ms.filter(|&ms| ms > 0);
-        let lease = lease.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
-        let pause_now = (pause * place.patience())
-            .mul_f64(rand::random_range(0.3..1.0))
-            .min(lease)
-            .min(left);
-        let ringing = timeout(pause_now, place.turn.bell.notified());
-        let rung = closing.run_until_cancelled(ringing);
-        match hung_up.run_until_cancelled(rung).await {
-            Some(Some(Ok(()))) => pause = PAUSES.0,
-            Some(Some(Err(_))) => pause = (pause * 2).min(PAUSES.1),
-            Some(None) => {
+            let attempt = if in_turn {
+                let now = clock.now();
+                traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
+            } else {
+                traces::as_try(n, claim.try_once()).await
+            };
+            let left = deadline.saturating_duration_since(clock.instant());
+            let lease_ms = match &attempt.end {
+                End::Won(_) => {
+                    traces::tried(n);
+                    return attempt;
+                }
+                End::WrongType(_) => None,
+                _ if left.is_zero() || closing.is_cancelled() => None,
+                End::Taken { lease_ms, .. } => Some(*lease_ms),
+                End::NotHeld | End::NoQuorum => Some(None),
+            };
+            let Some(lease_ms) = lease_ms else {
                 traces::tried(n);
                 claim.leave().await;
                 return attempt;
+            };
+            place.tell_latest(&attempt);
+            // Contenders that fell out of step do not keep one another from the quorum for ever. A lease that ends sooner
+            // is worth coming back for.
+            // What is over and still there ends at no moment that anybody knows.
+            let lease = lease_ms.filter(|&ms| ms > 0);
+            let lease = lease.map_or(Duration::MAX, |ms| Duration::from_millis(ms.max(5)));
+            let pause_now = (pause * place.patience())
+                .mul_f64(0.3 + 0.7 * clock.random())
+                .min(lease)
+                .min(left);
+            let ringing = clock.timeout_at(clock.instant() + pause_now, place.turn.bell.notified());
+            let rung = closing.run_until_cancelled(ringing);
+            match hung_up.run_until_cancelled(rung).await {
+                Some(Some(Some(()))) => pause = PAUSES.0,
+                Some(Some(None)) => pause = (pause * 2).min(PAUSES.1),
+                Some(None) => {
+                    traces::tried(n);
+                    claim.leave().await;
+                    return attempt;
+                }
+                None => return unheard(clock),
             }
-            None => return unheard(),
         }
     }
 }
 
 /// What is told to nobody. What may be left is looked after when the claim is dropped.
-fn unheard() -> Attempt {
+fn unheard(clock: &Clock) -> Attempt {
     Attempt {
         nodes: Vec::new(),
         end: End::NoQuorum,
-        known_at: Instant::now(),
+        known_at: clock.instant(),
         fence: None,
         token: None,
     }
@@ -298,6 +319,8 @@ fn unheard() -> Attempt {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
 
     #[test]

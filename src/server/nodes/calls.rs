@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use redis::{RedisError, RedisResult};
 
-use super::cluster::Elsewhere;
+use super::cluster::{Cluster, Elsewhere};
 use super::line::{Line, Purpose, within};
+use super::lock_node::LockNode;
 use super::node::{Access, Node};
+use super::restart::Past;
 use super::trouble::{Missed, Trouble};
-use super::wire::is_reply;
-use crate::domain::NodeState;
+use super::wire::{Wire, is_reply};
+use crate::domain::{LockKey, NodeState};
+use crate::server::clock::Clock;
 
 /// So often an act follows a slot from node to node.
 const MOST_HOPS: u32 = 8;
@@ -82,46 +85,6 @@ impl Node {
             is_asking: false,
         };
         self.call(how, limit, call).await.and_then(settled)
-    }
-
-    /// Calls the node over the acting connection. In a cluster the call is made again elsewhere where the node says so.
-    pub async fn act<T, F>(&self, limit: Duration, call: impl Fn(Line) -> F) -> Result<T, Missed>
-    where
-        F: Future<Output = RedisResult<T>>,
-    {
-        let began = Instant::now();
-        let mut how = How {
-            purpose: Purpose::Acting,
-            is_asking: false,
-        };
-        let mut there: Option<Arc<Self>> = None;
-        let mut left = limit;
-        for _ in 0..MOST_HOPS {
-            let node = there.as_deref().unwrap_or(self);
-            match node.call(how, left, &call).await? {
-                Called::Answered(answer) => return Ok(answer),
-                Called::Elsewhere(Elsewhere::Moved(other)) => {
-                    how.is_asking = false;
-                    there = Some(other);
-                }
-                Called::Elsewhere(Elsewhere::Ask(other)) => {
-                    how.is_asking = true;
-                    there = Some(other);
-                }
-                Called::Elsewhere(Elsewhere::Later) => tokio::time::sleep(WHILE_IT_MOVES).await,
-            }
-            left = limit.saturating_sub(began.elapsed());
-        }
-        Err(on_its_way())
-    }
-
-    /// A connection of the caller's own, for what must not be shared: a transaction.
-    pub async fn own_line(&self) -> RedisResult<Line> {
-        let info = self.reach.info().await.map_err(|trouble| {
-            let why = std::io::Error::other(trouble.reason);
-            RedisError::from(why)
-        })?;
-        Line::open(&info, Purpose::Acting, Arc::default()).await
     }
 
     async fn call<T, F>(
@@ -231,6 +194,91 @@ impl Node {
         if was_current {
             self.kick.notify_one();
         }
+    }
+}
+
+impl LockNode for Node {
+    type Connection = Wire;
+    type Cluster = Cluster;
+
+    fn in_cluster(cluster: &Cluster, key: &LockKey) -> Arc<Self> {
+        cluster.node_of(key)
+    }
+
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn clock(&self) -> &Clock {
+        self.clock()
+    }
+
+    fn ahead_ms(&self) -> i64 {
+        self.ahead_ms()
+    }
+
+    fn command_timeout(&self) -> Duration {
+        self.command_timeout()
+    }
+
+    fn shortest_round_trip(&self) -> Duration {
+        self.shortest_round_trip()
+    }
+
+    fn past(&self) -> Past {
+        self.past()
+    }
+
+    async fn first_attempt(&self) {
+        self.first_attempt().await;
+    }
+
+    async fn until_up(&self) {
+        self.until_up().await;
+    }
+
+    /// Over the acting connection. In a cluster the call is made again elsewhere where the node says so.
+    async fn act<T, F>(
+        &self,
+        limit: Duration,
+        call: impl Fn(Line) -> F + Send + Sync,
+    ) -> Result<T, Missed>
+    where
+        T: Send,
+        F: Future<Output = RedisResult<T>> + Send,
+    {
+        let began = Instant::now();
+        let mut how = How {
+            purpose: Purpose::Acting,
+            is_asking: false,
+        };
+        let mut there: Option<Arc<Self>> = None;
+        let mut left = limit;
+        for _ in 0..MOST_HOPS {
+            let node = there.as_deref().unwrap_or(self);
+            match node.call(how, left, &call).await? {
+                Called::Answered(answer) => return Ok(answer),
+                Called::Elsewhere(Elsewhere::Moved(other)) => {
+                    how.is_asking = false;
+                    there = Some(other);
+                }
+                Called::Elsewhere(Elsewhere::Ask(other)) => {
+                    how.is_asking = true;
+                    there = Some(other);
+                }
+                Called::Elsewhere(Elsewhere::Later) => tokio::time::sleep(WHILE_IT_MOVES).await,
+            }
+            left = limit.saturating_sub(began.elapsed());
+        }
+        Err(on_its_way())
+    }
+
+    async fn own_line(&self) -> RedisResult<Line> {
+        let info = self.reach.info().await.map_err(|trouble| {
+            let why = std::io::Error::other(trouble.reason);
+            RedisError::from(why)
+        })?;
+        Line::open(&info, Purpose::Acting, Arc::default()).await
     }
 }
 

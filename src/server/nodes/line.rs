@@ -21,9 +21,9 @@ use crate::server::clock::Clock;
 
 /// An open connection. Clones share it.
 #[derive(Clone)]
-pub struct Line {
+pub struct Line<C = Wire> {
     /// Sends and receives; any number of callers at once.
-    pub connection: Wire,
+    pub connection: C,
     /// Tells this connection from the one that replaces it.
     pub number: u64,
     /// Reading over it leaves a key's idle time alone (`CLIENT NO-TOUCH`, since Redis 7.2).
@@ -81,6 +81,20 @@ pub enum Purpose {
 
 static LINES_OPENED: AtomicU64 = AtomicU64::new(0);
 
+impl<C> Line<C> {
+    /// Over this connection, to a server without abilities.
+    pub fn over(connection: C) -> Self {
+        Self {
+            connection,
+            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
+            leaves_no_trace: false,
+            abilities: Abilities::default(),
+            is_suspected: Arc::default(),
+            is_in_cluster: false,
+        }
+    }
+}
+
 impl Line {
     /// Opens a connection and says who we are. `lost` is rung when the connection breaks.
     pub async fn open(
@@ -134,12 +148,9 @@ impl Line {
             Purpose::Acting => (false, Abilities::read(answers.get(1))),
         };
         Ok(Self {
-            connection: Wire::new(connection),
-            number: LINES_OPENED.fetch_add(1, Ordering::Relaxed),
             leaves_no_trace,
             abilities,
-            is_suspected: Arc::default(),
-            is_in_cluster: false,
+            ..Line::over(Wire::new(connection))
         })
     }
 

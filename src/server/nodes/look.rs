@@ -7,6 +7,7 @@ use redis::{RedisError, RedisResult};
 use super::Group;
 use super::chunks::chunks;
 use super::line::Line;
+use super::lock_node::Connection;
 use super::memory::{Memory, Reading};
 use super::node::Node;
 use super::trip::{Questions, is_about_a_slot, is_about_one_key};
@@ -77,8 +78,8 @@ impl Group {
 
 /// Looks at one key before or after an act: nothing remembered, whatever trace that leaves. The node's clock is so many
 /// milliseconds ahead of ours, as far as that is known.
-pub async fn look_closely(
-    line: Line,
+pub async fn look_closely<C: Connection>(
+    line: Line<C>,
     clock: &Clock,
     key: &LockKey,
     node_ahead_ms: i64,
@@ -92,19 +93,19 @@ pub async fn look_closely(
     }
 }
 
-struct LookAtNode<'a> {
+struct LookAtNode<'a, C> {
     /// Whose memory is used, unless the server itself lets us read without a trace.
     node: Option<&'a Node>,
     clock: &'a Clock,
-    line: Line,
+    line: Line<C>,
     /// By how much the node's clock is ahead of ours.
     node_ahead_ms: i64,
     /// The keys of a cluster that this node does not serve, by their places, and what it says instead.
     elsewhere: Vec<(usize, RedisError)>,
 }
 
-impl<'a> LookAtNode<'a> {
-    fn new(node: Option<&'a Node>, clock: &'a Clock, line: Line) -> Self {
+impl<'a, C: Connection> LookAtNode<'a, C> {
+    fn new(node: Option<&'a Node>, clock: &'a Clock, line: Line<C>) -> Self {
         Self {
             node,
             clock,

@@ -9,6 +9,7 @@ pub mod history;
 mod lately;
 pub mod leases;
 pub mod line;
+pub mod lock_node;
 pub mod look;
 pub mod memory;
 pub mod monitor;
@@ -34,13 +35,13 @@ pub mod waiters;
 pub mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -53,6 +54,7 @@ pub use cluster::{slot_of, tag_of};
 pub use feed::{Fed, Inbox, Writes, learn};
 use history::{NodeRecord, RestartHistory};
 use leases::Leases;
+use lock_node::LockNode;
 use node::{Common, Node};
 use patterns::Patterns;
 use restart::{Past, Rules};
@@ -61,16 +63,18 @@ pub use seats::Seats;
 use trouble::Missed;
 
 /// One group and its nodes, each with its own supervised connections.
-pub struct Group {
+pub struct Group<N: LockNode = Node> {
     /// What the configuration says about it.
     pub config: GroupConfig,
-    members: Members,
+    members: Members<N>,
     inbox: Arc<Inbox>,
     clock: Clock,
     stop: CancellationToken,
     closing: CancellationToken,
     errands: TaskTracker,
     leases: Arc<Leases>,
+    /// The last fencing token that was proposed.
+    proposed: AtomicU64,
 }
 
 /// Where and how long a group runs, and what is known of it from before.
@@ -210,6 +214,7 @@ impl Group {
             closing,
             errands,
             leases,
+            proposed: AtomicU64::default(),
         })
     }
 
@@ -236,16 +241,6 @@ impl Group {
         nodes.iter().map(|node| node.lately(slots(node))).collect()
     }
 
-    /// Why one of a lock's nodes takes no part in acquiring it, if it does not: it may have forgotten some.
-    pub fn abstains(&self, seats: &[Arc<Node>], place: usize) -> Option<String> {
-        let left = restart::abstains(&pasts(seats), place, self.rules(), Instant::now())?;
-        let until = self.clock.now().plus(left);
-        Some(format!(
-            "it restarted or is new, and may lack locks whose owners rely on them; it takes new locks again from {until}. \
-             Wait until then, or vouch for it if nothing was lost there"
-        ))
-    }
-
     /// What is to be remembered of its nodes.
     pub fn records(&self) -> Vec<NodeRecord> {
         let nodes = self.each();
@@ -269,27 +264,6 @@ impl Group {
         node.is_some_and(|node| node.health().adopt_vouch(run_id))
     }
 
-    /// The leases that are observed and granted.
-    pub fn leases(&self) -> &Leases {
-        &self.leases
-    }
-
-    /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
-    /// longer than this. Only a node that started lately waits at all, and only in a program that has just been started.
-    pub async fn acquainted(&self, seats: &[Arc<Node>], place: usize, longest: Duration) {
-        let is_open = || restart::is_open(&pasts(seats), place, self.rules(), Instant::now());
-        let waiting = async {
-            seats[place].first_attempt().await;
-            if is_open() {
-                let all = seats.iter().map(|node| node.first_attempt());
-                let mut attempts: FuturesUnordered<_> = all.collect();
-                while attempts.next().await.is_some() && is_open() {}
-            }
-        };
-        // What is not known by then is assumed to be bad.
-        drop(timeout(longest, waiting).await);
-    }
-
     /// For how much longer each node may have forgotten locks whose owners rely on them. The nodes of a cluster tell nothing
     /// of one another's locks.
     fn hazards(&self, nodes: &[Arc<Node>]) -> Vec<Option<Duration>> {
@@ -304,13 +278,6 @@ impl Group {
                 let hazard = |node: &Arc<Node>| restart::hazard(&[node.past()], 0, rules, now);
                 nodes.iter().map(hazard).collect()
             }
-        }
-    }
-
-    fn rules(&self) -> Rules {
-        Rules {
-            longest_lease: self.config.locking.longest_lease,
-            delayed_restart: self.config.locking.delayed_restart,
         }
     }
 
@@ -389,6 +356,74 @@ impl Group {
         // Whichever ends first; a scan ends by itself only when nobody listens any more.
         stop.run_until_cancelled(self.with_each(scan)).await;
     }
+}
+
+/// What locking needs, whatever the nodes are.
+impl<N: LockNode> Group<N> {
+    /// A group of these nodes, which somebody else looks after.
+    pub fn of_nodes(
+        nodes: Seats<N>,
+        config: GroupConfig,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Self {
+        let errands = TaskTracker::new();
+        errands.close();
+        Self {
+            members: Members::Fixed(nodes),
+            inbox: Arc::new(Inbox::new(1)),
+            config,
+            clock,
+            closing: stop.clone(),
+            stop,
+            errands,
+            leases: Arc::default(),
+            proposed: AtomicU64::default(),
+        }
+    }
+
+    /// Why one of a lock's nodes takes no part in acquiring it, if it does not: it may have forgotten some.
+    pub fn abstains(&self, seats: &[Arc<N>], place: usize) -> Option<String> {
+        let left = restart::abstains(&pasts(seats), place, self.rules(), self.now())?;
+        let until = self.clock.now().plus(left);
+        Some(format!(
+            "it restarted or is new, and may lack locks whose owners rely on them; it takes new locks again from {until}. \
+             Wait until then, or vouch for it if nothing was lost there"
+        ))
+    }
+
+    /// The leases that are observed and granted.
+    pub fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    /// Waits until it does not hang on nodes that are being tried for the first time whether this one takes part, but no
+    /// longer than this. Only a node that started lately waits at all, and only in a program that has just been started.
+    pub async fn acquainted(&self, seats: &[Arc<N>], place: usize, longest: Duration) {
+        let is_open = || restart::is_open(&pasts(seats), place, self.rules(), self.now());
+        let waiting = async {
+            seats[place].first_attempt().await;
+            if is_open() {
+                let all = seats.iter().map(|node| node.first_attempt());
+                let mut attempts: FuturesUnordered<_> = all.collect();
+                while attempts.next().await.is_some() && is_open() {}
+            }
+        };
+        // What is not known by then is assumed to be bad.
+        let until = self.clock.instant() + longest;
+        let _known = self.clock.timeout_at(until, waiting).await;
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            longest_lease: self.config.locking.longest_lease,
+            delayed_restart: self.config.locking.delayed_restart,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.instant().into_std()
+    }
 
     /// The clock that moments are read from.
     pub fn clock(&self) -> &Clock {
@@ -409,9 +444,14 @@ impl Group {
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
+
+    /// The last fencing token that was proposed for one of its locks.
+    pub fn proposed(&self) -> &AtomicU64 {
+        &self.proposed
+    }
 }
 
-fn pasts(nodes: &[Arc<Node>]) -> Vec<Past> {
+fn pasts<N: LockNode>(nodes: &[Arc<N>]) -> Vec<Past> {
     nodes.iter().map(|node| node.past()).collect()
 }
 

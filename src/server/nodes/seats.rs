@@ -8,21 +8,21 @@ use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 
 use super::Group;
-use super::cluster::Cluster;
+use super::lock_node::LockNode;
 use super::node::Node;
 use crate::domain::LockKey;
 
 /// Some nodes of a group, in order.
-pub type Seats = Arc<[Arc<Node>]>;
+pub type Seats<N = Node> = Arc<[Arc<N>]>;
 
-pub(super) enum Members {
+pub(super) enum Members<N: LockNode> {
     /// Those of the configuration: each has every lock.
-    Fixed(Seats),
+    Fixed(Seats<N>),
     /// They come and go: each lock is on one of them.
-    Cluster(Arc<Cluster>),
+    Cluster(Arc<N::Cluster>),
 }
 
-impl Group {
+impl<N: LockNode> Group<N> {
     /// How many nodes an owner needs.
     pub fn quorum(&self) -> usize {
         match &self.members {
@@ -31,24 +31,16 @@ impl Group {
         }
     }
 
-    /// Its nodes, in the order of the configuration; of a cluster those that have keys now.
-    pub fn each(&self) -> Seats {
-        match &self.members {
-            Members::Fixed(nodes) => Arc::clone(nodes),
-            Members::Cluster(cluster) => cluster.nodes(),
-        }
-    }
-
     /// The nodes that decide about a lock: all of them, or in a cluster the one that has it.
-    pub fn seats(&self, key: &LockKey) -> Seats {
+    pub fn seats(&self, key: &LockKey) -> Seats<N> {
         match &self.members {
             Members::Fixed(nodes) => Arc::clone(nodes),
-            Members::Cluster(cluster) => Arc::new([cluster.node_of(key)]),
+            Members::Cluster(cluster) => Arc::new([N::in_cluster(cluster, key)]),
         }
     }
 
     /// How long this node may take for a lock of `ttl`: time for a few round trips to it in any case.
-    pub fn limit_of(&self, node: &Node, ttl: Duration) -> Duration {
+    pub fn limit_of(&self, node: &N, ttl: Duration) -> Duration {
         let config = &self.config;
         let round_trip = node.shortest_round_trip();
         config
@@ -57,9 +49,19 @@ impl Group {
     }
 
     /// How long the slowest of these nodes may take for a lock of `ttl`.
-    pub fn longest_limit(&self, seats: &[Arc<Node>], ttl: Duration) -> Duration {
+    pub fn longest_limit(&self, seats: &[Arc<N>], ttl: Duration) -> Duration {
         let limits = seats.iter().map(|node| self.limit_of(node, ttl));
         limits.max().unwrap_or(self.config.command_timeout)
+    }
+}
+
+impl Group {
+    /// Its nodes, in the order of the configuration; of a cluster those that have keys now.
+    pub fn each(&self) -> Seats {
+        match &self.members {
+            Members::Fixed(nodes) => Arc::clone(nodes),
+            Members::Cluster(cluster) => cluster.nodes(),
+        }
     }
 
     /// The shortest lease that can work for this lock, by how far away the nearest quorum of its nodes is. Nothing before

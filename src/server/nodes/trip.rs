@@ -1,12 +1,12 @@
 //! One round trip of many questions: each answered or refused on its own, with the moment it was at the node.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{
     Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
 };
 
-use super::wire::Wire;
+use super::lock_node::Connection;
 use crate::domain::LockKey;
 use crate::server::clock::{Clock, Moment};
 
@@ -68,14 +68,14 @@ impl Questions {
     }
 
     /// Sends them all and waits for all answers.
-    pub async fn send(self, connection: &mut Wire, clock: &Clock) -> RedisResult<Trip> {
-        let (sent_at, sent) = (clock.moment(), Instant::now());
+    pub async fn send(self, connection: &mut impl Connection, clock: &Clock) -> RedisResult<Trip> {
+        let sent_at = clock.moment();
         let answers: Vec<RedisResult<Value>> = if self.pipeline.is_empty() {
             Vec::new()
         } else {
             self.pipeline.query_async(connection).await?
         };
-        let took = sent.elapsed();
+        let took = clock.steady().since(sent_at.steady);
         let mut answers = answers.into_iter();
         let touch_clock = if self.with_touch_clock {
             let (server, persistence) = (answers.next(), answers.next());

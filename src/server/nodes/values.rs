@@ -2,9 +2,9 @@
 
 use redis::{RedisError, RedisResult};
 
+use super::lock_node::Connection;
 use super::memory::Reading;
 use super::trip::{Questions, Trip};
-use super::wire::Wire;
 use crate::domain::LockKey;
 use crate::server::clock::Clock;
 use crate::server::sighting::{LONGEST_VALUE, Sighting, Ttl, Value};
@@ -124,7 +124,7 @@ pub fn can_read(type_name: &str) -> bool {
 
 /// Reads values, each together with its PTTL: the two belong to the same owner.
 pub async fn read(
-    connection: &mut Wire,
+    connection: &mut impl Connection,
     clock: &Clock,
     wanted: &[(&LockKey, &str)],
     with_touch_clock: bool,
@@ -183,7 +183,7 @@ pub async fn read(
 
 /// Which of these are small enough to be read. The others are found to be too large, or gone.
 async fn measure(
-    connection: &mut Wire,
+    connection: &mut impl Connection,
     clock: &Clock,
     wanted: &[(&LockKey, &str)],
     unmeasured: Vec<(usize, Kind)>,

@@ -16,16 +16,18 @@ pub enum Broken {
     NoDelayedRestart,
     /// Nothing is subtracted for clocks that run at different rates.
     NoDrift,
-    /// Half of the nodes, rounded down, are enough.
-    HalfIsEnough,
+    /// Programs have different nodes in their configurations: two of five are a quorum.
+    DifferentNodes,
     /// A release deletes whatever is there.
     CarelessRelease,
-    /// Nodes that counted less than the quorum are not raised.
+    /// Nodes that counted less than the quorum say that they were raised, and were not.
     NoRaise,
     /// A node forgets its counters while the clocks of clients differ by more than the time in between.
     ClocksBehind,
-    /// A try goes on with the token of a try that failed.
+    /// What was not replied to is taken for what was not sent: a try goes on with the token of a try that is still being released.
     SameToken,
+    /// What a try that failed had taken is not released.
+    NoRollback,
     /// Asking again for a lock that one has sets its lease, also to less than what is left.
     LeasesAreSet,
     /// A program starts at once after so many nodes restarted empty that no majority is older.
@@ -36,21 +38,22 @@ pub enum Broken {
     BroughtAgain,
     /// An owner whose lock was not valid any more extends it, and relies on its fencing token.
     ExtendsTooLate,
-    /// How long a node that restarted is left out is measured with the wall clock.
+    /// A node that restarted is left out for less than the longest lease.
     WaitCutShort,
 }
 
 impl Broken {
     /// All of them.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::ClocksJump,
         Self::NoDelayedRestart,
         Self::NoDrift,
-        Self::HalfIsEnough,
+        Self::DifferentNodes,
         Self::CarelessRelease,
         Self::NoRaise,
         Self::ClocksBehind,
         Self::SameToken,
+        Self::NoRollback,
         Self::LeasesAreSet,
         Self::Newcomers,
         Self::Strangers,
@@ -73,9 +76,10 @@ impl Broken {
             | Self::Strangers
             | Self::ClocksBehind
             | Self::WaitCutShort => Kind::Forgetful,
+            Self::NoRollback => Kind::Calm,
             Self::ClocksJump
             | Self::NoDrift
-            | Self::HalfIsEnough
+            | Self::DifferentNodes
             | Self::CarelessRelease
             | Self::NoRaise
             | Self::SameToken
@@ -131,15 +135,17 @@ impl Plan {
                 self.network.lost = 150;
                 self.node_clocks.truncate(3);
             }
-            Broken::WaitCutShort => {
-                self.locking.fencing = false;
-                for client in 0..self.client_clocks.len() {
-                    let at = dice.between(0, 4 * self.longest());
-                    let by = i64::try_from(3 * self.longest()).unwrap();
-                    self.mischief.push((at, Mischief::SetWall { client, by }));
-                }
+            Broken::WaitCutShort => self.locking.fencing = false,
+            Broken::DifferentNodes => {
+                self.node_clocks.resize(5, self.node_clocks[0]);
+                self.keeps_every_write.resize(5, true);
             }
-            Broken::NoDelayedRestart | Broken::Newcomers | Broken::HalfIsEnough => {}
+            // So that what is left of a try outlasts everything else.
+            Broken::NoRollback => {
+                self.rounds = 1;
+                self.leases.fill(400);
+            }
+            Broken::NoDelayedRestart | Broken::Newcomers => {}
         }
         if aim.kind() == Kind::Forgetful {
             let nodes = self.nodes();
@@ -179,6 +185,7 @@ impl Plan {
                 };
             }
             Broken::NoDelayedRestart => self.locking.delayed_restart = false,
+            Broken::WaitCutShort => self.locking.longest_lease /= 10,
             Broken::ClocksJump => {
                 for node in 0..self.nodes() {
                     let by = i64::try_from(dice.between(longest / 4, longest)).unwrap();
@@ -193,13 +200,13 @@ impl Plan {
             }
             Broken::Newcomers => self.start_again(dice, 0),
             // What clients and nodes leave out.
-            Broken::HalfIsEnough
+            Broken::DifferentNodes
             | Broken::CarelessRelease
             | Broken::NoRaise
             | Broken::SameToken
             | Broken::LeasesAreSet
             | Broken::Strangers
-            | Broken::WaitCutShort
+            | Broken::NoRollback
             | Broken::BroughtAgain
             | Broken::ExtendsTooLate => {}
         }

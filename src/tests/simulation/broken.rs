@@ -9,18 +9,11 @@ use super::schedule::Plan;
 /// Within how many schedules it has to be found.
 const ENOUGH: u64 = 5_000;
 
-/// How often it is looked for before that is enough.
-const TIMES: usize = 3;
-
 fn is_found(broken: Broken, is_it: impl Fn(&Violation) -> bool) {
     if Asked::by_environment().seed.is_some() {
         return;
     }
-    let limits = Limits {
-        enough: TIMES,
-        ..Limits::first(ENOUGH)
-    };
-    let explored = explore(&limits, |seed| Plan::new(seed, Some(broken)));
+    let explored = explore(&Limits::first(ENOUGH), |seed| Plan::new(seed, Some(broken)));
     let Some((last, _)) = explored.found.last() else {
         panic!("{broken:?} was not found:\n{}", explored.counts);
     };
@@ -46,6 +39,10 @@ fn fence_fell(found: &Violation) -> bool {
     matches!(found, Violation::FenceFell(_))
 }
 
+fn left_behind(found: &Violation) -> bool {
+    matches!(found, Violation::LeftBehind(_))
+}
+
 #[test]
 fn a_clock_that_is_set_forward_by_more_than_the_drift() {
     is_found(Broken::ClocksJump, overlap);
@@ -62,8 +59,8 @@ fn no_drift_although_clocks_run_at_different_rates() {
 }
 
 #[test]
-fn half_of_the_nodes_taken_for_a_quorum() {
-    is_found(Broken::HalfIsEnough, overlap);
+fn programs_that_do_not_have_the_same_nodes() {
+    is_found(Broken::DifferentNodes, overlap);
 }
 
 #[test]
@@ -112,6 +109,11 @@ fn a_fencing_token_that_is_relied_on_after_the_lock_was_lost_and_extended() {
 }
 
 #[test]
-fn a_wall_clock_by_which_a_node_is_left_out() {
+fn a_node_that_is_left_out_for_less_than_a_lease() {
     is_found(Broken::WaitCutShort, overlap);
+}
+
+#[test]
+fn a_try_that_failed_and_releases_nothing() {
+    is_found(Broken::NoRollback, left_behind);
 }

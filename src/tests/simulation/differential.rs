@@ -1,16 +1,13 @@
-//! The model of a node against real servers: the same commands, the same answers, the same keys afterwards.
-
-use std::rc::Rc;
+//! The model of a node against real servers: the same commands, the same replies, the same keys afterwards.
 
 use lockkeeper::domain::LockKey;
 use lockkeeper::server::locking::fence;
-use lockkeeper::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RAISE, RELEASE, Told};
+use lockkeeper::server::nodes::scripts::{ACQUIRE, EXTEND, FORCE_STRING, RAISE, RELEASE, SOURCES};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncCommands as _, RedisResult};
+use redis::{Script, Value};
 
-use super::call::{Bytes, Call, Lease, Reply};
 use super::dice::Dice;
-use super::node::{Kept, Keys, Name};
+use super::node::{Command, Keys};
 use crate::support::redis_nodes::RedisNodes;
 
 /// How many sequences of commands are tried, and how many commands each has.
@@ -20,40 +17,20 @@ const COMMANDS: u64 = 25;
 /// Leases and the like are multiples of this many milliseconds, and compared in those: real time goes by.
 const LONG: i64 = 100_000;
 
-/// What else happens to keys.
-#[derive(Clone, Debug)]
-enum Other {
-    Set(Name, Bytes, Option<i64>),
-    Delete(Name),
-    Expire(Name),
-    MakeHash(Name, Bytes),
-    MakeList(Name),
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Call(Call),
-    Other(Other),
-}
-
-fn bytes(text: impl Into<Vec<u8>>) -> Bytes {
-    text.into().into()
-}
-
 /// Tokens of all lengths, some the beginning of others, and what else may be in a key.
-fn some_bytes(dice: &mut Dice) -> Bytes {
+fn some_bytes(dice: &mut Dice) -> Vec<u8> {
     match dice.place(9) {
-        0 | 1 => bytes("a"),
-        2 | 3 => bytes("ab"),
-        4 => bytes([0xff, 0, b'\r', b'\n']),
-        5 => bytes(vec![b'x'; 512]),
-        6 => bytes(vec![b'x'; 513]),
-        7 => bytes(vec![b'x'; 2_000]),
-        _ => bytes(""),
+        0 | 1 => b"a".to_vec(),
+        2 | 3 => b"ab".to_vec(),
+        4 => vec![0xff, 0, b'\r', b'\n'],
+        5 => vec![b'x'; 512],
+        6 => vec![b'x'; 513],
+        7 => vec![b'x'; 2_000],
+        _ => Vec::new(),
     }
 }
 
-fn a_count(dice: &mut Dice) -> Bytes {
+fn a_count(dice: &mut Dice) -> &'static str {
     let counts = [
         "abc",
         "",
@@ -63,255 +40,121 @@ fn a_count(dice: &mut Dice) -> Bytes {
         "9007199254740990",
         "9007199254740991",
     ];
-    bytes(dice.one_of(&counts))
+    dice.one_of(&counts)
 }
 
-fn a_span(dice: &mut Dice) -> i64 {
-    dice.one_of(&[LONG, 2 * LONG, 4 * LONG])
+fn a_span(dice: &mut Dice) -> Vec<u8> {
+    let span = dice.one_of(&[LONG, 2 * LONG, 4 * LONG]);
+    span.to_string().into()
 }
 
-fn a_step(dice: &mut Dice) -> Step {
-    let lock = u8::try_from(dice.place(2)).unwrap();
-    let (token, ttl_ms, remembered_ms) = (some_bytes(dice), a_span(dice), a_span(dice));
-    let number = dice.between(1, 40);
-    let name = if dice.happens(500) {
-        Name::Lock(lock)
-    } else {
-        Name::Fence(lock)
+fn run(script: &Script, keys: &[&[u8]], args: &[&[u8]]) -> Command {
+    let many = keys.len().to_string();
+    let start = [b"EVALSHA", script.get_hash().as_bytes(), many.as_bytes()];
+    let words = start.iter().chain(keys).chain(args);
+    words.map(|word| word.to_vec()).collect()
+}
+
+fn command(words: &[&[u8]]) -> Command {
+    words.iter().map(|word| word.to_vec()).collect()
+}
+
+/// Commands that belong together.
+fn a_step(dice: &mut Dice, lock: &[u8], beside: &[u8]) -> Vec<Command> {
+    let (token, ttl, remembered) = (some_bytes(dice), a_span(dice), a_span(dice));
+    let number = dice.between(1, 40).to_string();
+    let name = if dice.happens(500) { lock } else { beside };
+    let step = match dice.place(17) {
+        0..5 if dice.happens(850) => run(
+            &ACQUIRE,
+            &[lock, beside],
+            &[&token, &ttl, number.as_bytes(), &remembered],
+        ),
+        0..5 => run(&ACQUIRE, &[lock], &[&token, &ttl]),
+        5..7 => run(
+            &RAISE,
+            &[lock, beside],
+            &[&token, number.as_bytes(), &remembered],
+        ),
+        7..9 => run(&EXTEND, &[lock], &[&token, &ttl]),
+        9..11 => run(&RELEASE, &[lock], &[&token]),
+        11 => command(&[b"SET", beside, a_count(dice).as_bytes(), b"PX", &ttl]),
+        12 if dice.happens(500) => command(&[b"SET", lock, &token, b"PX", &ttl]),
+        12 => command(&[b"SET", lock, &token]),
+        13 => command(&[b"DEL", name]),
+        14 => {
+            let highest: &[u8] = if dice.happens(500) { b"" } else { &ttl };
+            run(&FORCE_STRING, &[lock], &[highest, &token])
+        }
+        _ => {
+            let delete = command(&[b"DEL", name]);
+            let make = if dice.happens(500) {
+                command(&[b"HSET", name, &token, b"1"])
+            } else {
+                command(&[b"RPUSH", name, b"1"])
+            };
+            return vec![delete, make];
+        }
     };
-    let (careless, lease) = (false, Lease::Grows);
-    match dice.place(16) {
-        0..5 => {
-            let fence = dice.happens(850).then_some((number, remembered_ms));
-            Step::Call(Call::Take {
-                lock,
-                token,
-                ttl_ms,
-                fence,
-                lease,
-            })
-        }
-        5..7 => Step::Call(Call::Raise {
-            lock,
-            token,
-            to: number,
-            remembered_ms,
-        }),
-        7..9 => Step::Call(Call::Extend {
-            lock,
-            token,
-            ttl_ms,
-            lease,
-        }),
-        9..11 => Step::Call(Call::Release {
-            lock,
-            token,
-            careless,
-        }),
-        11 => Step::Other(Other::Set(Name::Fence(lock), a_count(dice), Some(ttl_ms))),
-        12 => Step::Other(Other::Set(
-            Name::Lock(lock),
-            token,
-            dice.happens(500).then_some(ttl_ms),
-        )),
-        13 => Step::Other(Other::Delete(name)),
-        14 => Step::Other(Other::Expire(name)),
-        _ if dice.happens(500) => Step::Other(Other::MakeHash(name, token)),
-        _ => Step::Other(Other::MakeList(name)),
-    }
+    vec![step]
 }
 
-/// The keys of one sequence on a real server.
-struct Real {
-    connection: MultiplexedConnection,
-    sequence: u64,
-}
-
-impl Real {
-    fn lock(&self, lock: u8) -> LockKey {
-        LockKey::from(format!("lock:{}:{lock}", self.sequence).as_str())
-    }
-
-    fn name(&self, name: Name) -> Vec<u8> {
-        match name {
-            Name::Lock(lock) => self.lock(lock).as_bytes().to_vec(),
-            Name::Fence(lock) => fence::key(&self.lock(lock)),
-        }
-    }
-
-    async fn call(&mut self, call: &Call) -> Reply {
-        let (lock, token) = call.of();
-        let (lock, fence) = (self.name(Name::Lock(lock)), self.name(Name::Fence(lock)));
-        let connection = &mut self.connection;
-        match call {
-            Call::Take {
-                ttl_ms,
-                fence: proposed,
-                ..
-            } => {
-                let mut script = ACQUIRE.key(lock);
-                script.arg(&token[..]).arg(*ttl_ms);
-                if let Some((proposed, remembered)) = proposed {
-                    script.key(fence).arg(*proposed).arg(*remembered);
-                }
-                reply(script.invoke_async(connection).await, Reply::Given)
-            }
-            Call::Raise {
-                to, remembered_ms, ..
-            } => {
-                let mut script = RAISE.key(lock);
-                script
-                    .key(fence)
-                    .arg(&token[..])
-                    .arg(*to)
-                    .arg(*remembered_ms);
-                reply(script.invoke_async(connection).await, Reply::Raised)
-            }
-            Call::Extend { ttl_ms, .. } => {
-                let mut script = EXTEND.key(lock);
-                script.arg(&token[..]).arg(*ttl_ms);
-                reply(script.invoke_async(connection).await, Reply::Told)
-            }
-            Call::Release { .. } => {
-                let mut script = RELEASE.key(lock);
-                script.arg(&token[..]);
-                reply(script.invoke_async(connection).await, Reply::Told)
-            }
-        }
-    }
-
-    async fn other(&mut self, other: &Other) {
-        let mut pipe = redis::pipe();
-        match other {
-            Other::Set(name, value, ttl) => {
-                pipe.set(self.name(*name), &value[..]);
-                if let Some(ttl) = ttl {
-                    pipe.pexpire(self.name(*name), *ttl);
-                }
-            }
-            Other::Delete(name) => {
-                pipe.del(self.name(*name));
-            }
-            Other::Expire(name) => {
-                pipe.pexpire(self.name(*name), 0);
-            }
-            Other::MakeHash(name, field) => {
-                pipe.del(self.name(*name))
-                    .hset(self.name(*name), &field[..], 1);
-            }
-            Other::MakeList(name) => {
-                pipe.del(self.name(*name)).rpush(self.name(*name), 1);
-            }
-        }
-        let () = pipe.query_async(&mut self.connection).await.unwrap();
-    }
-
-    /// What a key holds now.
-    async fn look(&mut self, name: Name) -> Option<(Kept, Option<i64>)> {
-        let key = self.name(name);
-        let kind: String = redis::cmd("TYPE")
-            .arg(&key)
-            .query_async(&mut self.connection)
-            .await
-            .unwrap();
-        let kept = match kind.as_str() {
-            "none" => return None,
-            "string" => Kept::Text(
-                self.connection
-                    .get::<_, Vec<u8>>(&key)
-                    .await
-                    .unwrap()
-                    .into(),
-            ),
-            "hash" => {
-                let fields: Vec<Vec<u8>> = self.connection.hkeys(&key).await.unwrap();
-                Kept::Hash(fields.into_iter().map(Bytes::from).collect())
-            }
-            _ => Kept::List,
-        };
-        let left: i64 = self.connection.pttl(&key).await.unwrap();
-        Some((kept, (left >= 0).then_some(left)))
-    }
-}
-
-fn reply<T>(answer: RedisResult<T>, what: impl Fn(T) -> Reply) -> Reply {
-    match answer {
-        Ok(answer) => what(answer),
-        Err(error) if error.is_io_error() || error.is_timeout() => panic!("{error}"),
-        Err(_) => Reply::Error,
-    }
-}
-
-fn do_other(keys: &mut Keys, other: &Other) {
-    match other {
-        Other::Set(name, value, ttl) => keys.set(*name, Kept::Text(Rc::clone(value)), *ttl),
-        Other::Delete(name) | Other::Expire(name) => keys.delete(*name),
-        Other::MakeHash(name, field) => keys.set(*name, Kept::Hash(vec![Rc::clone(field)]), None),
-        Other::MakeList(name) => keys.set(*name, Kept::List, None),
-    }
-}
-
-/// Leases as multiples of [`LONG`].
-fn rounded(reply: Reply) -> Reply {
-    let round = |told| match told {
-        Told::OtherOwner { value, pttl } => Told::OtherOwner {
-            value,
-            pttl: multiples(pttl),
-        },
-        told => told,
+/// What a reply says, with leases as multiples of [`LONG`]; nothing for those that say only that it is done.
+fn rounded(reply: Value) -> Option<Value> {
+    const LONGEST: i64 = 5 * LONG;
+    let round = |part| match part {
+        Value::Int(left @ 1_000..=LONGEST) => Value::Int((left + LONG / 2) / LONG * LONG),
+        part => part,
     };
     match reply {
-        Reply::Given(Given::Refused(told)) => Reply::Given(Given::Refused(round(told))),
-        Reply::Told(told) => Reply::Told(round(told)),
-        reply => reply,
+        Value::Array(parts) => Some(Value::Array(parts.into_iter().map(round).collect())),
+        Value::Okay | Value::Int(0 | 1) => None,
+        reply => Some(round(reply)),
     }
 }
 
-fn multiples(left: i64) -> i64 {
-    if left < 0 {
-        left
-    } else {
-        (left + LONG / 2) / LONG
+async fn on_server(connection: &mut MultiplexedConnection, words: &Command) -> Option<Value> {
+    let mut command = redis::cmd(std::str::from_utf8(&words[0]).unwrap());
+    command.arg(&words[1..]);
+    match command.query_async::<Value>(connection).await {
+        Ok(reply) => rounded(reply),
+        Err(error) if error.is_io_error() || error.is_timeout() => panic!("{error}"),
+        Err(_) => Some(Value::Nil),
     }
 }
 
-async fn try_sequence(connection: MultiplexedConnection, sequence: u64) {
+fn in_model(keys: &mut Keys, words: &Command) -> Option<Value> {
+    match keys.run(words, 0, None) {
+        Ok(reply) => rounded(reply),
+        Err(_) => Some(Value::Nil),
+    }
+}
+
+async fn try_sequence(mut connection: MultiplexedConnection, sequence: u64) {
     let mut dice = Dice::new(sequence);
-    let mut real = Real {
-        connection,
-        sequence,
-    };
-    let mut keys = Keys::default();
-    let mut done: Vec<Step> = Vec::new();
+    let (mut keys, mut done) = (Keys::default(), Vec::new());
+    let locks = [0, 1].map(|lock| LockKey::from(format!("lock:{sequence}:{lock}").as_str()));
+    let names = locks.map(|lock| (lock.as_bytes().to_vec(), fence::key(&lock)));
     for _ in 0..COMMANDS {
-        let step = a_step(&mut dice);
-        done.push(step.clone());
-        match step {
-            Step::Call(call) => {
-                let (ours, theirs) = (keys.run(&call, 0), real.call(&call).await);
-                assert_eq!(
-                    rounded(ours),
-                    rounded(theirs),
-                    "sequence {sequence}: {done:#?}"
-                );
-            }
-            Step::Other(other) => {
-                do_other(&mut keys, &other);
-                real.other(&other).await;
-            }
+        let (lock, beside) = &names[dice.place(2)];
+        for command in a_step(&mut dice, lock, beside) {
+            done.push(command.clone());
+            let ours = in_model(&mut keys, &command);
+            let theirs = on_server(&mut connection, &command).await;
+            assert_eq!(ours, theirs, "sequence {sequence}: {done:?}");
         }
     }
-    for name in [Name::Lock(0), Name::Lock(1), Name::Fence(0), Name::Fence(1)] {
-        let ours = keys.look(name, 0).map(|(kept, left)| (kept.clone(), left));
-        let short = |seen: Option<(Kept, Option<i64>)>| {
-            seen.map(|(kept, left)| (kept, left.map(multiples)))
-        };
-        let theirs = real.look(name).await;
-        assert_eq!(
-            short(ours),
-            short(theirs),
-            "sequence {sequence}, {name:?}: {done:#?}"
-        );
+    for name in names.iter().flat_map(|(lock, beside)| [lock, beside]) {
+        for words in [&["TYPE"][..], &["PTTL"], &["GETRANGE", "0", "2000"]] {
+            let mut look: Command = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            look.insert(1, name.clone());
+            let ours = in_model(&mut keys, &look);
+            let theirs = on_server(&mut connection, &look).await;
+            // Only strings have a range.
+            if theirs != Some(Value::Nil) {
+                assert_eq!(ours, theirs, "sequence {sequence}, {words:?}: {done:?}");
+            }
+        }
     }
 }
 
@@ -319,10 +162,21 @@ async fn try_sequence(connection: MultiplexedConnection, sequence: u64) {
 async fn the_model_of_a_node_answers_as_a_server_does() {
     let nodes = RedisNodes::start(1).await;
     let server = &nodes.0[0];
-    let lanes = (0..8).map(|lane| async move {
-        let connection = server.client().await;
-        for sequence in (lane..SEQUENCES).step_by(8) {
-            try_sequence(connection.clone(), sequence).await;
+    let mut connection = server.client().await;
+    let force = concat!(
+        include_str!("../../server/nodes/scripts/force.lua"),
+        include_str!("../../server/nodes/scripts/force_string.lua")
+    );
+    for source in SOURCES.into_iter().chain([force]) {
+        let load = redis::cmd("SCRIPT").arg("LOAD").arg(source).clone();
+        let () = load.query_async(&mut connection).await.unwrap();
+    }
+    let lanes = (0..8).map(|lane| {
+        let connection = connection.clone();
+        async move {
+            for sequence in (lane..SEQUENCES).step_by(8) {
+                try_sequence(connection.clone(), sequence).await;
+            }
         }
     });
     futures::future::join_all(lanes).await;

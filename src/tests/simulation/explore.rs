@@ -10,7 +10,7 @@ use super::schedule::Plan;
 use super::world::run;
 
 /// How many schedules every run of the tests tries.
-pub const SCHEDULES: u64 = 20_000;
+pub const SCHEDULES: u64 = 1_000;
 
 /// What the environment asks for.
 pub struct Asked {

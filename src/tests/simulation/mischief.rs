@@ -5,10 +5,9 @@ use lockkeeper::domain::quorum;
 use super::assumptions::Broken;
 use super::checker::ms;
 use super::counts::Seen;
-use super::network::Server;
+use super::network::{Ends, Server};
 use super::node::Keys;
 use super::schedule::{Keeps, Mischief};
-use super::story::live;
 use super::world::{Event, World, letter};
 
 impl World {
@@ -54,12 +53,10 @@ impl World {
                 self.clients[client].links[node].cut_until = self.now + lasts;
             }
             Mischief::Kill { client, down_for } => {
-                self.counts.saw(Seen::ClientCrash);
-                self.ended_clients.push(client);
-                for task in self.tasks.iter_mut().filter(|task| task.client == client) {
-                    task.open.clear();
+                if self.kill(client) {
+                    self.counts.saw(Seen::ClientCrash);
+                    self.after(down_for, Event::Reborn { client });
                 }
-                self.after(down_for, Event::Reborn { client });
             }
         }
     }
@@ -87,7 +84,7 @@ impl World {
         self.after(down_for, Event::NodeUp { node });
         for client in 0..self.clients.len() {
             let delay = self.dice.between(0, 20_000);
-            self.after(delay, Event::LineLost { client, node, life });
+            self.after(delay, Event::LineLost(Ends { client, node, life }));
         }
     }
 
@@ -116,7 +113,6 @@ impl World {
         }
         self.note(|_| format!("client {client} starts again, {}", ms(now)));
         self.connect(client);
-        self.clients[client].proposed = 0;
-        self.begin(client, false, live);
+        self.start(client);
     }
 }

@@ -6,7 +6,6 @@ use lockkeeper::domain::GroupKind;
 use lockkeeper::server::config::LockingConfig;
 
 use super::assumptions::Broken;
-use super::call::Lease;
 use super::clock::{Clock, Moment};
 use super::dice::Dice;
 
@@ -40,6 +39,10 @@ pub struct Habits {
     pub extends: u64,
     /// Ask for a shorter lease when they have the lock already.
     pub mixes: u64,
+    /// Have a lock renewed for them.
+    pub keeps: u64,
+    /// Release somebody's lock by force.
+    pub forces: u64,
     /// Sleep longer than the lock is valid.
     pub oversleeps: u64,
     /// Go away without a release.
@@ -215,9 +218,11 @@ impl Plan {
             habits: Habits {
                 pauses: often(dice, &[0, 10, 40]),
                 longest_pause: dice.one_of(&[10 * MS, longest * MS, 2 * longest * MS]),
-                brings: often(dice, &[0, 150, 400]),
+                brings: dice.one_of(&[0, 150, 400]),
                 extends: 350,
                 mixes: dice.one_of(&[0, 300]),
+                keeps: dice.one_of(&[0, 300]),
+                forces: often(dice, &[0, 0, 150]),
                 oversleeps: often(dice, &[0, 80, 250]),
                 leaves: often(dice, &[0, 60]),
                 hangs_up: often(dice, &[0, 40]),
@@ -260,12 +265,12 @@ impl Plan {
         self.broken == Some(assumption)
     }
 
-    /// What nodes do with a lease that is asked for again.
-    pub fn lease(&self) -> Lease {
-        if self.breaks(Broken::LeasesAreSet) {
-            Lease::IsSet
-        } else {
-            Lease::Grows
+    /// The nodes that a client has in its configuration.
+    pub fn nodes_of(&self, client: usize) -> Vec<usize> {
+        match self.broken {
+            Some(Broken::DifferentNodes) if client.is_multiple_of(2) => vec![0, 1, 2],
+            Some(Broken::DifferentNodes) => vec![2, 3, 4],
+            _ => (0..self.nodes()).collect(),
         }
     }
 

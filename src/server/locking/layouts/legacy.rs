@@ -39,6 +39,7 @@ use crate::server::clock::Clock;
 use crate::server::locking::Token;
 use crate::server::locking::ballot::Vote;
 use crate::server::nodes::line::Line;
+use crate::server::nodes::lock_node::Connection;
 use crate::server::nodes::scripts::{ACQUIRE_LEGACY, Given, REWRITE_LEGACY, Told};
 use crate::server::sighting::Value;
 
@@ -100,7 +101,11 @@ pub fn written(token: &Token, ttl: Duration, now: Timestamp) -> Option<Token> {
 }
 
 /// Takes the lock if nobody has it any more, or extends it if it is the caller's already.
-pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {
+pub async fn take(
+    mut line: Line<impl Connection>,
+    clock: &Clock,
+    bid: &Bid<'_>,
+) -> RedisResult<Vote> {
     let now = clock.now().millis();
     let mut script = ACQUIRE_LEGACY.key(bid.key.as_bytes());
     script
@@ -120,7 +125,7 @@ pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<V
 
 /// Writes the moment if it is later and the lock is the owner's. One without a sign could be anybody's.
 pub async fn extend(
-    line: Line,
+    line: Line<impl Connection>,
     key: &LockKey,
     token: &Token,
     written: &Token,
@@ -138,14 +143,23 @@ pub async fn extend(
 }
 
 /// Deletes the lock if it is the owner's: by its sign, or else by the whole value, as the classic clients do.
-pub async fn release(line: Line, key: &LockKey, token: &Token) -> RedisResult<Told> {
+pub async fn release(
+    line: Line<impl Connection>,
+    key: &LockKey,
+    token: &Token,
+) -> RedisResult<Told> {
     if sign(token).is_none() {
         return plain::release(line, key, token).await;
     }
     rewrite(line, key, token, b"").await
 }
 
-async fn rewrite(mut line: Line, key: &LockKey, token: &Token, value: &[u8]) -> RedisResult<Told> {
+async fn rewrite(
+    mut line: Line<impl Connection>,
+    key: &LockKey,
+    token: &Token,
+    value: &[u8],
+) -> RedisResult<Told> {
     let mut script = REWRITE_LEGACY.key(key.as_bytes());
     script.arg(sign(token).unwrap_or_default()).arg(value);
     script.invoke_async(&mut line.connection).await

@@ -26,6 +26,7 @@ use super::owners::found_there;
 use crate::domain::{Fingerprint, Format, LockKey, Owner, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::line::Line;
+use crate::server::nodes::lock_node::Connection;
 use crate::server::nodes::scripts::Told;
 use crate::server::sighting::Value;
 
@@ -224,7 +225,12 @@ impl Layout {
     }
 
     /// Asks a node for the lock.
-    pub async fn take(self, line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {
+    pub async fn take(
+        self,
+        line: Line<impl Connection>,
+        clock: &Clock,
+        bid: &Bid<'_>,
+    ) -> RedisResult<Vote> {
         match self {
             Self::Plain => plain::take(line, clock, bid).await,
             Self::Redisson => redisson::take(line, clock, bid, redisson::Order::Any).await,
@@ -237,7 +243,7 @@ impl Layout {
     /// also how the lock is written there.
     pub async fn extend(
         self,
-        line: Line,
+        line: Line<impl Connection>,
         key: &LockKey,
         (token, written): (&Token, &Token),
         ttl: Duration,
@@ -261,42 +267,26 @@ impl Layout {
         })
     }
 
-    /// Puts the lock back on a node that lost it, as it is elsewhere. `token` is what is written. Whoever does so has to
-    /// hold the lock on a quorum: then it can keep nobody else from it.
+    /// Puts the lock back on a node that lost it, as it is elsewhere. Whoever does so has to hold the lock on a quorum: then
+    /// it can keep nobody else from it.
     pub async fn put_back(
         form: Form,
-        line: Line,
+        line: Line<impl Connection>,
         clock: &Clock,
-        key: &LockKey,
-        (token, ttl): (&Token, Duration),
-        (fence, fence_ttl): (Option<u64>, Duration),
+        bid: &Bid<'_>,
     ) -> RedisResult<bool> {
-        let bid = Bid {
-            key,
-            token,
-            ttl,
-            wait: Duration::ZERO,
-            longer: Duration::ZERO,
-            fence,
-            fence_ttl,
-            // A quorum of others has it.
-            is_only_node: false,
-            brought: false,
-            // It is put back where nothing is, and takes nothing from anybody.
-            takes_over: false,
-        };
         // Its owner stands in no queue: it has the lock already.
         let layout = match form.layout {
             Self::RedissonFair => Self::Redisson,
             other => other,
         };
-        let vote = layout.take(line.clone(), clock, &bid).await?;
+        let vote = layout.take(line.clone(), clock, bid).await?;
         if !matches!(vote, Vote::Ours { .. }) {
             return Ok(false);
         }
         let again = Bid {
             brought: true,
-            ..bid
+            ..*bid
         };
         for _ in 1..form.holds {
             layout.take(line.clone(), clock, &again).await?;
@@ -307,7 +297,7 @@ impl Layout {
     /// Releases on a node, as the owner does: where entries count, one of them, and once for each request.
     pub async fn release(
         self,
-        line: Line,
+        line: Line<impl Connection>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,
@@ -330,7 +320,7 @@ impl Layout {
     /// long included. May be done again and again.
     pub async fn withdraw(
         self,
-        line: Line,
+        line: Line<impl Connection>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,
@@ -348,7 +338,7 @@ impl Layout {
     /// Leaves the queue on a node, and nothing else. May be done again and again.
     pub async fn leave(
         self,
-        line: Line,
+        line: Line<impl Connection>,
         clock: &Clock,
         key: &LockKey,
         token: &Token,

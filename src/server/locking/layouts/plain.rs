@@ -12,13 +12,18 @@ use crate::server::locking::ballot::Vote;
 use crate::server::locking::owners::{found_there, in_the_way};
 use crate::server::locking::{Token, fence};
 use crate::server::nodes::line::{CompareAndDelete, Line};
+use crate::server::nodes::lock_node::Connection;
 use crate::server::nodes::look::look_closely;
 use crate::server::nodes::scripts::{ACQUIRE, EXTEND, Given, RELEASE, Told};
 use crate::server::nodes::values::can_read;
 use crate::server::sighting::Value;
 
 /// Takes the lock, or extends it if it is the caller's already.
-pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>) -> RedisResult<Vote> {
+pub async fn take(
+    mut line: Line<impl Connection>,
+    clock: &Clock,
+    bid: &Bid<'_>,
+) -> RedisResult<Vote> {
     let mut script = ACQUIRE.key(bid.key.as_bytes());
     script.arg(bid.token.expose()).arg(millis(bid.ttl));
     with_fence(&mut script, bid);
@@ -42,7 +47,12 @@ pub fn with_fence(script: &mut ScriptInvocation<'_>, bid: &Bid<'_>) {
 }
 
 /// Who is in the way of an acquire, by what the script came upon.
-pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> RedisResult<Vote> {
+pub async fn theirs(
+    line: Line<impl Connection>,
+    clock: &Clock,
+    key: &LockKey,
+    told: Told,
+) -> RedisResult<Vote> {
     Ok(match told {
         Told::OtherOwner { value, pttl } => {
             Vote::Theirs(found_there(key, value, pttl, clock.now()))
@@ -76,7 +86,7 @@ pub async fn theirs(line: Line, clock: &Clock, key: &LockKey, told: Told) -> Red
 /// Makes the lease longer if the lock is the owner's. Newer servers' `SET key token IFEQ token PX` would do it without a
 /// script, but also make it shorter, and `PEXPIRE … GT` does not look whose lock it is.
 pub async fn extend(
-    mut line: Line,
+    mut line: Line<impl Connection>,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
@@ -88,7 +98,11 @@ pub async fn extend(
 
 /// Deletes the lock if it is the owner's: by the server's own command where it has one, which tells only whether it was
 /// done, or by the script, which also tells why not.
-pub async fn release(mut line: Line, key: &LockKey, token: &Token) -> RedisResult<Told> {
+pub async fn release(
+    mut line: Line<impl Connection>,
+    key: &LockKey,
+    token: &Token,
+) -> RedisResult<Told> {
     let command = line.abilities.compare_and_delete.map(|how| match how {
         CompareAndDelete::Delex => {
             let mut delete = redis::cmd("DELEX");

@@ -47,6 +47,7 @@ use crate::server::formats;
 use crate::server::locking::Token;
 use crate::server::locking::ballot::Vote;
 use crate::server::nodes::line::Line;
+use crate::server::nodes::lock_node::Connection;
 use crate::server::nodes::scripts::{
     ACQUIRE_REDISSON, EXTEND_REDISSON, Given, RELEASE_REDISSON, Told,
 };
@@ -112,7 +113,12 @@ pub fn mint() -> Token {
 }
 
 /// Takes the lock, enters it once more, or stands in line.
-pub async fn take(mut line: Line, clock: &Clock, bid: &Bid<'_>, order: Order) -> RedisResult<Vote> {
+pub async fn take(
+    mut line: Line<impl Connection>,
+    clock: &Clock,
+    bid: &Bid<'_>,
+    order: Order,
+) -> RedisResult<Vote> {
     let mut script = ACQUIRE_REDISSON.key(bid.key.as_bytes());
     if order == Order::Fair {
         script.key(queue(bid.key)).key(deadlines(bid.key));
@@ -155,7 +161,7 @@ fn is_another_hash(told: &Told) -> bool {
 
 /// Makes the lease longer if the lock is the owner's.
 pub async fn extend(
-    mut line: Line,
+    mut line: Line<impl Connection>,
     key: &LockKey,
     token: &Token,
     ttl: Duration,
@@ -167,7 +173,7 @@ pub async fn extend(
 
 /// Counts the lock down, and frees it at zero.
 pub async fn release(
-    line: Line,
+    line: Line<impl Connection>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
@@ -182,7 +188,7 @@ pub async fn release(
 
 /// Takes the owner's field away, and its place in the queue if it waited.
 pub async fn withdraw(
-    line: Line,
+    line: Line<impl Connection>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
@@ -196,7 +202,7 @@ pub async fn withdraw(
 
 /// Leaves the queue.
 pub async fn leave(
-    line: Line,
+    line: Line<impl Connection>,
     clock: &Clock,
     key: &LockKey,
     token: &Token,
@@ -209,7 +215,7 @@ pub async fn leave(
 }
 
 async fn run(
-    mut line: Line,
+    mut line: Line<impl Connection>,
     clock: &Clock,
     mut script: ScriptInvocation<'_>,
     (key, field): (&LockKey, &[u8]),
@@ -261,7 +267,11 @@ pub enum Subscribers {
 
 /// What a script is told to publish: each channel behind the command, `PUBLISH` and, where clients subscribe to channels of
 /// shards, `SPUBLISH`. A user that may not call one of them wakes the subscribers of the other.
-pub fn publishing(line: &Line, channels: &[Vec<u8>], subscribers: Subscribers) -> Vec<Vec<u8>> {
+pub fn publishing<C>(
+    line: &Line<C>,
+    channels: &[Vec<u8>],
+    subscribers: Subscribers,
+) -> Vec<Vec<u8>> {
     let of_shards = line.is_in_cluster && subscribers == Subscribers::OfShards;
     let commands: &[&str] = if of_shards {
         &["PUBLISH", "SPUBLISH"]

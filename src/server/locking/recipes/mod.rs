@@ -36,7 +36,7 @@ use crate::domain::library::Recipe;
 use crate::domain::{LockKey, Mode, Timestamp};
 use crate::server::formats::{Recognised, SeenOwner, redis_semaphore, redis_semaphore_rb, suo};
 use crate::server::nodes::line::Line;
-use crate::server::nodes::node::Node;
+use crate::server::nodes::lock_node::{Connection, LockNode};
 use crate::server::nodes::scripts::{
     FORCE_FIELD, FORCE_MEMBERS, FORCE_SET, FORCE_SIDEKIQ, FORCE_STRING, FORCE_SUO, Parted,
 };
@@ -92,7 +92,12 @@ impl Order {
     }
 
     /// Tells the node. A string alone is compared and deleted in a transaction where scripts are forbidden.
-    pub async fn carry_out(&self, node: &Node, line: Line, key: &LockKey) -> RedisResult<Parted> {
+    pub async fn carry_out<N: LockNode>(
+        &self,
+        node: &N,
+        line: Line<N::Connection>,
+        key: &LockKey,
+    ) -> RedisResult<Parted> {
         let told = self.run(line, key).await;
         match (told, self) {
             (
@@ -114,7 +119,7 @@ impl Order {
         }
     }
 
-    async fn run(&self, mut line: Line, key: &LockKey) -> RedisResult<Parted> {
+    async fn run(&self, mut line: Line<impl Connection>, key: &LockKey) -> RedisResult<Parted> {
         match self {
             Self::Delete {
                 owner,

@@ -37,7 +37,7 @@ const ASKED_AT_ONCE: usize = 5;
 const LET_GO_AFTER: Duration = Duration::from_secs(10);
 
 /// The nodes of a cluster.
-pub(super) struct Cluster {
+pub struct Cluster {
     common: Common,
     inbox: Arc<Inbox>,
     itself: Weak<Self>,
