@@ -107,7 +107,12 @@ async fn completing_a_release_touches_nobody_who_took_the_lock_meanwhile() {
     .await;
     eventually_is("the audit says so", async || {
         let completed = acts(&person, "complete-release").await;
-        !completed.is_empty() && outcomes(&completed[0]) == ["released", "other-owner", "released"]
+        // An entry says what was done: where nothing was, it depends on who was back first whether the entry knows why.
+        !completed.is_empty()
+            && matches!(
+                &outcomes(&completed[0])[..],
+                ["released", "other-owner" | "failed", "released"]
+            )
     })
     .await;
 }
