@@ -7,14 +7,6 @@ pub mod ui;
 #[cfg(feature = "ssr")]
 pub mod server;
 
-/// Tells an OpenTelemetry collector what is done and how long it takes, where that is built in.
-#[cfg(feature = "otel")]
-#[path = "server/telemetry/traces/spoken/mod.rs"]
-mod otel;
-#[cfg(all(feature = "ssr", not(feature = "otel")))]
-#[path = "server/telemetry/traces/unspoken.rs"]
-mod otel;
-
 /// Speaks with an OpenID Connect provider, where that is built in.
 #[cfg(feature = "sso")]
 #[path = "server/access/oidc/spoken/mod.rs"]

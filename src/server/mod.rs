@@ -14,7 +14,7 @@ pub mod doctor;
 pub mod formats;
 mod gate;
 mod headers;
-pub mod https;
+pub mod http_client;
 pub mod index;
 pub mod limits;
 pub mod locking;

@@ -31,7 +31,6 @@ use super::tls::ServerTls;
 use super::webhooks::Webhooks;
 use super::{leptos_options, router};
 use crate::domain::LockId;
-use crate::otel;
 
 /// How often it is checked whether those still may have locks renewed for whom that is done.
 const REVOCATION_INTERVAL: Duration = Duration::from_secs(1);
@@ -43,7 +42,6 @@ pub async fn serve(
     clock: Clock,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let traces = config.otlp.as_ref().and_then(otel::start);
     let limits = config.limits.clone();
     let tls = config.tls.clone().map(ServerTls::new).transpose();
     let tls = tls.map_err(io::Error::other)?;
@@ -54,9 +52,6 @@ pub async fn serve(
     }
     console.answer(listener, encryption, &limits).await?;
     console.end().await;
-    if let Some(traces) = traces {
-        traces.end().await;
-    }
     Ok(())
 }
 
@@ -122,6 +117,8 @@ impl Console {
             limits: Arc::new(Limits::new(config.limits)),
             stop: stop.clone(),
         });
+        let counted = [state.access.collector()];
+        state.operations.telemetry().register(counted);
         let console = Self {
             state,
             audit,

@@ -61,12 +61,12 @@ async fn locks_and_nodes_are_counted_and_the_linter_has_nothing_to_say() {
     let person = console.person();
 
     let locks = |verdict: &str| {
-        format!("lockkeeper_locks{{group=\"orders\",format=\"plain\",verdict=\"{verdict}\"}}")
+        format!("lockkeeper_locks{{format=\"plain\",group=\"orders\",verdict=\"{verdict}\"}}")
     };
     comes_to_be(&person, &locks("held"), 2.0).await;
     comes_to_be(&person, &locks("split"), 1.0).await;
     let flagged =
-        |flag: &str| format!("lockkeeper_locks_flagged{{group=\"orders\",flag=\"{flag}\"}}");
+        |flag: &str| format!("lockkeeper_locks_flagged{{flag=\"{flag}\",group=\"orders\"}}");
     comes_to_be(&person, &flagged("no-expiry"), 1.0).await;
     comes_to_be(&person, "lockkeeper_group_nodes_up{group=\"orders\"}", 3.0).await;
     eventually_is("every node was gone over", async || {
@@ -85,8 +85,8 @@ async fn locks_and_nodes_are_counted_and_the_linter_has_nothing_to_say() {
         of("lockkeeper_locks_needing_attention{group=\"orders\"}"),
         2.0
     );
-    assert!(of("lockkeeper_oldest_hold_seconds{group=\"orders\",format=\"plain\"}") >= 0.0);
-    assert!(of("lockkeeper_changes_total{group=\"orders\",change=\"appeared\"}") >= 3.0);
+    assert!(of("lockkeeper_oldest_hold_seconds{format=\"plain\",group=\"orders\"}") >= 0.0);
+    assert!(of("lockkeeper_changes_total{change=\"appeared\",group=\"orders\"}") >= 3.0);
     assert!(of("process_resident_memory_bytes") > 1e6);
 
     nodes.0[2].kill().await;
@@ -161,7 +161,7 @@ async fn acts_and_requests_are_counted_by_what_came_of_them() {
     let metrics = Metrics::of(&person).await;
     let acts = |group: &str, act: &str, outcome: &str| {
         let name = format!(
-            "lockkeeper_acts_total{{group=\"{group}\",act=\"{act}\",outcome=\"{outcome}\"}}"
+            "lockkeeper_acts_total{{act=\"{act}\",group=\"{group}\",outcome=\"{outcome}\"}}"
         );
         metrics.get(&name)
     };
@@ -211,7 +211,7 @@ async fn an_acquire_that_hangs_up_while_it_waits_is_counted_as_given_up() {
     )
     .await;
     waiting.abort();
-    let given_up = "lockkeeper_acts_total{group=\"orders\",act=\"acquire\",outcome=\"given-up\"}";
+    let given_up = "lockkeeper_acts_total{act=\"acquire\",group=\"orders\",outcome=\"given-up\"}";
     comes_to_be(&person, given_up, 1.0).await;
     comes_to_be(
         &person,
@@ -230,14 +230,14 @@ async fn renewals_show_how_long_ago_the_last_one_was() {
     let body = json!({ "ttl_ms": 30_000, "auto_renew": true });
     let token = person.post(&format!("{lock}/acquire"), body).await.json()["token"].clone();
     comes_to_be(&person, "lockkeeper_kept_locks", 1.0).await;
-    let appeared = "lockkeeper_changes_total{group=\"orders\",change=\"appeared\"}";
+    let appeared = "lockkeeper_changes_total{change=\"appeared\",group=\"orders\"}";
     comes_to_be(&person, appeared, 1.0).await;
     let extend = json!({ "token": token, "ttl_ms": 60_000 });
     assert_eq!(
         person.post(&format!("{lock}/extend"), extend).await.status,
         200
     );
-    let renewal = "lockkeeper_oldest_renewal_seconds{group=\"orders\",format=\"plain\"}";
+    let renewal = "lockkeeper_oldest_renewal_seconds{format=\"plain\",group=\"orders\"}";
     let age = eventually("a renewal was seen", async || {
         Metrics::of(&person).await.get(renewal)
     });
@@ -278,7 +278,7 @@ async fn where_one_signs_in_metrics_take_a_token_and_tell_of_the_groups_that_it_
     assert_eq!(page.status, 200);
     assert!(
         page.text
-            .contains("group=\"orders\",act=\"acquire\",outcome=\"done\"} 1"),
+            .contains("act=\"acquire\",group=\"orders\",outcome=\"done\"} 1"),
         "{}",
         page.text
     );

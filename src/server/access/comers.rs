@@ -1,8 +1,10 @@
 //! How many came, on which way, and what came of it, for Prometheus. No name: whoever guesses names would make up labels.
 
+use prometheus::core::Collector;
+use prometheus::{IntCounterVec, Opts};
+
 use super::oidc::Refusal;
 use crate::domain::Fault;
-use crate::server::telemetry::{Counts, Page};
 
 /// How somebody comes who has to say who they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +46,20 @@ const CANCELLED: &str = "cancelled";
 const OUTCOMES: [&str; 5] = [DONE, REFUSED, TOO_OFTEN, NOT_ASKED, CANCELLED];
 
 /// Those who came.
-pub struct Comers(Counts<(Way, &'static str)>);
+pub struct Comers(IntCounterVec);
 
 impl Default for Comers {
     fn default() -> Self {
-        let counts = Counts::default();
+        let counts = Opts::new(
+            "lockkeeper_sign_ins_total",
+            "Who came, by way and by what came of it: password and provider once a session, token and proxy once a request; done, refused, too-often, not-asked because nobody could be, cancelled at the provider.",
+        );
+        let counts = IntCounterVec::new(counts, &["way", "outcome"]);
+        let counts = counts.expect("name and labels are constants");
         // What is there from the beginning is seen to rise from the first time on.
         for way in Way::ALL {
             for outcome in OUTCOMES {
-                counts.add_many((way, outcome), 0);
+                counts.with_label_values(&[way.slug(), outcome]);
             }
         }
         Self(counts)
@@ -60,10 +67,18 @@ impl Default for Comers {
 }
 
 impl Comers {
+    fn count(&self, way: Way, outcome: &str) {
+        self.0.with_label_values(&[way.slug(), outcome]).inc();
+    }
+
+    /// For Prometheus.
+    pub fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.0.clone())
+    }
+
     /// Somebody came, and this came of it.
     pub fn came<T>(&self, way: Way, end: &Result<T, Fault>) {
-        self.0
-            .add((way, end.as_ref().map_or_else(of_fault, |_| DONE)));
+        self.count(way, end.as_ref().map_or_else(of_fault, |_| DONE));
     }
 
     /// Somebody came back from a provider, and this came of it.
@@ -82,18 +97,7 @@ impl Comers {
                 | Refusal::NameTaken { .. },
             ) => REFUSED,
         };
-        self.0.add((Way::Provider, outcome));
-    }
-
-    /// All of them.
-    pub fn write(&self, page: &mut Page) {
-        let mut comers = page.counter(
-            "lockkeeper_sign_ins_total",
-            "Who came, by way and by what came of it: password and provider once a session, token and proxy once a request; done, refused, too-often, not-asked because nobody could be, cancelled at the provider.",
-        );
-        for ((way, outcome), n) in self.0.each() {
-            comers.add(&[("way", way.slug()), ("outcome", outcome)], n);
-        }
+        self.count(Way::Provider, outcome);
     }
 }
 

@@ -24,6 +24,7 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
 
+use prometheus::core::Collector;
 use tokio::sync::watch;
 
 pub use actor::{Actor, Via, Who};
@@ -45,7 +46,6 @@ use super::audit::Audit;
 use super::clock::Clock;
 use super::config::AccessConfig;
 use super::storage::Storage;
-use super::telemetry::Page;
 use crate::domain::role::Role;
 use crate::domain::{Came, Fault, Me};
 
@@ -277,8 +277,8 @@ impl Access {
     }
 
     /// Who came, and what came of it, for Prometheus.
-    pub fn write(&self, page: &mut Page) {
-        self.comers.write(page);
+    pub fn collector(&self) -> Box<dyn Collector> {
+        self.comers.collector()
     }
 
     /// Who a page is shown to.

@@ -21,10 +21,8 @@ pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoRe
         kept: state.operations.kept_locks(),
         taken: &state.limits.taken(),
     };
-    let mut page = state.operations.telemetry().page(&now);
-    state.operations.webhooks().write(&mut page);
-    state.access.write(&mut page);
-    ([(header::CONTENT_TYPE, CONTENT_TYPE)], page.text())
+    let text = state.operations.telemetry().text(&now);
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], text)
 }
 
 /// Times what a router serves, by the route's pattern.
@@ -37,7 +35,7 @@ pub async fn timed(State(state): State<AppState>, request: Request, next: Next) 
     let answer = next.run(request).await;
     // What no route matches is a file of the site, or nothing.
     let pattern = pattern.as_ref().map_or("(file)", MatchedPath::as_str);
-    let route = state.operations.telemetry().requests.route(pattern);
-    route.add(answer.status().as_u16(), began.elapsed());
+    let requests = &state.operations.telemetry().requests;
+    requests.add(pattern, answer.status().as_u16(), began.elapsed());
     answer
 }

@@ -42,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use super::audit::settle_all;
 use super::config::LogFormat;
 use super::telemetry::logs;
+use super::telemetry::otel::BoxedLayer;
 use answer::{Failure, Tell};
 use signals::Signals;
 
@@ -152,7 +153,7 @@ impl Command {
     async fn run(self, logging: &Logging) -> Result<u8, Failure> {
         // `serve` is told by its configuration, too, what log lines are to look like.
         if !matches!(self, Self::Serve(_)) {
-            logging.start(LogFormat::Text)?;
+            logging.start(LogFormat::Text, None)?;
         }
         match self {
             Self::Serve(options) => serve::run(options, logging).await.map(|()| 0),
@@ -183,9 +184,10 @@ struct Logging {
 }
 
 impl Logging {
-    /// Turns logging on; its lines look like this unless the command line says otherwise.
-    fn start(&self, usual: LogFormat) -> Result<(), Failure> {
-        logs::start(&self.filter, self.format.unwrap_or(usual)).map_err(Failure::unusable)
+    /// Turns logging on, and tracing; its lines look like this unless the command line says otherwise.
+    fn start(&self, usual: LogFormat, traces: Option<BoxedLayer>) -> Result<(), Failure> {
+        let format = self.format.unwrap_or(usual);
+        logs::start(&self.filter, format, traces).map_err(Failure::unusable)
     }
 }
 

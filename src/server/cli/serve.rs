@@ -14,6 +14,7 @@ use super::signals::Signals;
 use super::{Failure, Logging, listen, stop_on, stop_on_signal};
 use crate::server::clock::Clock;
 use crate::server::config::{Config, Later};
+use crate::server::telemetry::otel::Traces;
 
 /// What `serve` is told.
 #[derive(Args)]
@@ -32,7 +33,19 @@ pub struct Serve {
 
 pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure> {
     let mut config = options.nodes.clone().read()?;
-    logging.start(config.log_format)?;
+    let traces = match config.otlp.as_ref().map(Traces::start).transpose() {
+        Ok(traces) => traces,
+        Err(why) => {
+            let warning = format!("nobody is told of traces: {why}");
+            config.warnings.push(warning);
+            None
+        }
+    };
+    let layer = traces.as_ref().map(Traces::layer);
+    logging.start(config.log_format, layer)?;
+    if traces.is_some() {
+        tracing::info!("traces are told to a collector");
+    }
     if let Some(address) = options.listen {
         config.listen = address;
     }
@@ -59,7 +72,11 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
         tell,
     };
     tokio::spawn(reader.follow(hangup));
-    serve_config(config, &options.openness, stop).await
+    let served = serve_config(config, &options.openness, stop).await;
+    if let Some(traces) = traces {
+        traces.end().await;
+    }
+    served
 }
 
 /// Serves a configuration until `stop` is cancelled; says the address once it can be opened.

@@ -16,7 +16,7 @@ use super::source::Source;
 use super::values::{CaFile, NonEmpty, Pattern, Period, Rule, Text, Word, Wrong, seconds};
 use crate::domain::Rights;
 use crate::domain::role::Role;
-use crate::server::https::Roots;
+use crate::server::http_client::Roots;
 use crate::sso;
 
 /// The claims in which a provider usually says what somebody is called, the best first; `sub` it always says.

@@ -12,7 +12,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_with::DeserializeAs;
 
-use crate::server::https::Roots;
+use crate::server::http_client::Roots;
 
 /// A text that follows a rule.
 pub(super) struct Text<R>(PhantomData<R>);

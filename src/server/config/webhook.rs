@@ -16,7 +16,7 @@ use super::rights::check_groups;
 use super::source::Source;
 use super::values::{CaFile, Name, Period, Rule, Text, Wrong, seconds, unencrypted};
 use crate::domain::{ActKind, Flag};
-use crate::server::https::Roots;
+use crate::server::http_client::Roots;
 
 /// Somebody who is told of flags and acts.
 #[serde_as]

@@ -17,6 +17,7 @@ use super::ballot::{Ballot, Heard, Next, Standing, Vote};
 use super::claim::{Claim, Want};
 use super::end::end;
 use super::layouts::{Bid, Layout, millis};
+use super::meaning::Asked;
 use super::owners::failure;
 use super::stragglers::Stragglers;
 use super::suspension::LeaseBegan;
@@ -28,7 +29,6 @@ use crate::server::nodes::Group;
 use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::RAISE;
 use crate::server::nodes::trouble::Missed;
-use crate::server::telemetry::traces::Asked;
 
 /// Takes a plain lock on all nodes at once. Whatever was taken is released on *all* nodes when it did not reach a quorum
 /// with validity left. One try.

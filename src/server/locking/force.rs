@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::layouts::explain;
+use super::meaning::Asked;
 use super::owners::{failure, outcome};
 use super::recipes::{Order, Shown, permissions};
 use crate::domain::library::Recipe;
@@ -25,7 +26,6 @@ use crate::server::nodes::look::look_closely;
 use crate::server::nodes::scripts::Parted;
 use crate::server::nodes::trouble::Missed;
 use crate::server::sighting::Sighting;
-use crate::server::telemetry::traces::Asked;
 
 /// A deadline that is read twice differs by the jitter of two round trips; only a later one is another hold's.
 const JITTER: Duration = Duration::from_millis(250);

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use super::ballot::{Ballot, Standing, Vote};
 use super::end::end_of_extend;
 use super::layouts::{Bid, Form, Layout, Request};
+use super::meaning::Asked;
 use super::owners::{found_there, in_the_way, outcome};
 use super::stragglers::Stragglers;
 use super::suspension::LeaseBegan;
@@ -38,7 +39,6 @@ use crate::server::nodes::look::look_closely;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
 use crate::server::sighting::{Sighting, Ttl};
-use crate::server::telemetry::traces::Asked;
 
 /// What the nodes told so far, in the order of the configuration.
 type Answers = Vec<Option<Result<Told, Missed>>>;

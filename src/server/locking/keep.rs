@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, info_span};
 
 use super::pace::{Limits, Pace, Step};
 use super::{End, Layout, Token};
@@ -14,7 +16,6 @@ use crate::domain::{Fingerprint, LockKey, NodeAct};
 use crate::server::clock::Clock;
 use crate::server::nodes::Group;
 use crate::server::nodes::lock_node::LockNode;
-use crate::server::telemetry::traces::Act;
 
 pub use super::keeping::{Ended, Keeping, Loss};
 
@@ -210,10 +211,18 @@ async fn renew<N: LockNode>(
             Step::Renew => {
                 let began = clock.instant();
                 let format = Layout::of_token(token).format();
-                let mut trace = Act::renewal(&group.config.name, format);
-                let extending = trace.around(super::extend(group, key, token, ttl));
-                if let Some(attempt) = clock.timeout_at(until, extending).await {
-                    told_of(&mut trace, &attempt.end);
+                let span = info_span!(
+                    parent: None,
+                    "renew",
+                    otel.status_code = Empty,
+                    lockkeeper.group = group.config.name,
+                    lockkeeper.format = format.slug(),
+                    lockkeeper.outcome = Empty,
+                );
+                let extending = super::extend(group, key, token, ttl).instrument(span.clone());
+                let extended = clock.timeout_at(until, extending).await;
+                note_end(&span, extended.as_ref().map(|attempt| &attempt.end));
+                if let Some(attempt) = extended {
                     told.send_modify(|keeping| {
                         keeping.heard(attempt, began, edition, clock);
                     });
@@ -223,14 +232,19 @@ async fn renew<N: LockNode>(
     }
 }
 
-/// Notes down what a renewal came to.
-fn told_of(trace: &mut Act, end: &End) {
-    match end {
-        End::Won(_) => trace.came_to("done"),
-        End::Taken { .. } => trace.failed("not-owner"),
-        End::NotHeld => trace.failed("not-held"),
-        End::NoQuorum => trace.failed("no-quorum"),
-        End::WrongType(_) => trace.failed("wrong-type"),
+/// Notes down what a renewal came to; nothing where there was no time for it.
+fn note_end(span: &Span, end: Option<&End>) {
+    let outcome = match end {
+        Some(End::Won(_)) => "done",
+        Some(End::Taken { .. }) => "not-owner",
+        Some(End::NotHeld) => "not-held",
+        Some(End::NoQuorum) => "no-quorum",
+        Some(End::WrongType(_)) => "wrong-type",
+        None => "given-up",
+    };
+    span.record("lockkeeper.outcome", outcome);
+    if end.is_some_and(|end| !matches!(end, End::Won(_))) {
+        span.record("otel.status_code", "error");
     }
 }
 

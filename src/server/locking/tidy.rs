@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::Token;
 use super::layouts::{Layout, Request};
+use super::meaning::Asked;
 use crate::domain::LockKey;
 use crate::server::nodes::Group;
 use crate::server::nodes::lock_node::LockNode;
 use crate::server::nodes::scripts::Told;
 use crate::server::nodes::trouble::Missed;
-use crate::server::telemetry::traces::Asked;
 
 /// The first and the longest pause between two tries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));

@@ -12,16 +12,17 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::claim::Claim;
 use super::layouts::LONGEST_STAND;
+use super::meaning::as_try;
 use super::together::Tries;
 use super::{Attempt, End, Want};
 use crate::domain::{Fingerprint, LockKey, Timestamp};
 use crate::server::clock::Clock;
 use crate::server::nodes::Group;
 use crate::server::nodes::lock_node::LockNode;
-use crate::server::telemetry::traces;
 
 /// The longest pause between two tries, at first and at last; each is shortened by a random part. Only the first in the
 /// queue tries, so a lock costs one console this much whether one or a thousand wait for it.
@@ -260,14 +261,14 @@ pub fn acquire_unless<N: LockNode>(
             }
             let attempt = if in_turn {
                 let now = clock.now();
-                traces::as_try(n, place.queues.tries.attempt(&mut claim, now)).await
+                as_try(n, place.queues.tries.attempt(&mut claim, now)).await
             } else {
-                traces::as_try(n, claim.try_once()).await
+                as_try(n, claim.try_once()).await
             };
             let left = deadline.saturating_duration_since(clock.instant());
             let lease_ms = match &attempt.end {
                 End::Won(_) => {
-                    traces::tried(n);
+                    Span::current().record("lockkeeper.tries", i64::from(n));
                     return attempt;
                 }
                 End::WrongType(_) => None,
@@ -276,7 +277,7 @@ pub fn acquire_unless<N: LockNode>(
                 End::NotHeld | End::NoQuorum => Some(None),
             };
             let Some(lease_ms) = lease_ms else {
-                traces::tried(n);
+                Span::current().record("lockkeeper.tries", i64::from(n));
                 claim.leave().await;
                 return attempt;
             };
@@ -296,7 +297,7 @@ pub fn acquire_unless<N: LockNode>(
                 Some(Some(Some(()))) => pause = PAUSES.0,
                 Some(Some(None)) => pause = (pause * 2).min(PAUSES.1),
                 Some(None) => {
-                    traces::tried(n);
+                    Span::current().record("lockkeeper.tries", i64::from(n));
                     claim.leave().await;
                     return attempt;
                 }

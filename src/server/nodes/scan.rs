@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use tracing::field::Empty;
+use tracing::{Instrument as _, info_span};
 
 use super::Scanned;
 use super::feed::Covers;
@@ -15,7 +17,6 @@ use super::scripts::FENCES;
 use super::trouble::Missed;
 use crate::domain::LockKey;
 use crate::domain::node_past::ScanBudget;
-use crate::server::telemetry::traces::Act;
 
 /// The pause between two passes. On a small keyspace a new lock is seen within a second or so.
 const BETWEEN_PASSES: Duration = Duration::from_millis(500);
@@ -169,15 +170,32 @@ impl<'a> Pass<'a> {
     async fn traced(&mut self, wanted: &Wanted, pace: &mut Pace) -> Result<(), Stopped> {
         // What was there at the last pass says nothing of what was written since.
         let mut size = PageSize::FIRST;
-        let mut trace = Act::scan(&wanted.group, self.node.name());
-        let gone_over = trace.around(self.over(wanted, pace, &mut size)).await;
-        trace.counted("lockkeeper.scan.calls", self.calls.into());
-        trace.counted("lockkeeper.scan.keys", self.keys_seen.unwrap_or_default());
-        trace.counted("lockkeeper.scan.matched", self.matched());
-        match &gone_over {
-            Ok(()) => trace.came_to("done"),
-            Err(Stopped::Missed(_)) => trace.failed("cut-short"),
-            Err(Stopped::NobodyListens) => {}
+        let span = info_span!(
+            parent: None,
+            "scan",
+            otel.status_code = Empty,
+            lockkeeper.group = &*wanted.group,
+            lockkeeper.node = self.node.name(),
+            lockkeeper.outcome = Empty,
+            lockkeeper.scan.calls = Empty,
+            lockkeeper.scan.keys = Empty,
+            lockkeeper.scan.matched = Empty,
+        );
+        let going_over = self.over(wanted, pace, &mut size);
+        let gone_over = going_over.instrument(span.clone()).await;
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let keys = self.keys_seen.unwrap_or_default();
+        span.record("lockkeeper.scan.calls", number(self.calls.into()));
+        span.record("lockkeeper.scan.keys", number(keys));
+        span.record("lockkeeper.scan.matched", number(self.matched()));
+        let outcome = match &gone_over {
+            Ok(()) => "done",
+            Err(Stopped::Missed(_)) => "cut-short",
+            Err(Stopped::NobodyListens) => "given-up",
+        };
+        span.record("lockkeeper.outcome", outcome);
+        if matches!(gone_over, Err(Stopped::Missed(_))) {
+            span.record("otel.status_code", "error");
         }
         gone_over
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::acquired::{AcquireRequest, Acquired};
 use super::act::{Act, check_token, check_ttl, impossible, no_quorum, text, won};
@@ -44,7 +45,7 @@ impl Operations {
         let mut asked = asked(ActKind::Acquire, actor, id);
         asked.label = request.label.as_deref();
         asked.format = Some(request.format);
-        traces::of_format(request.format);
+        Span::current().record("lockkeeper.format", request.format.slug());
         asked.ttl_ms = Some(request.ttl_ms);
         asked.auto_renew = request.auto_renew;
         let checked = self.to_be_acquired(actor, id, request);

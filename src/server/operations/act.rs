@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
+use tracing::Span;
 use utoipa::ToSchema;
 
 use super::audited::{asked, end_of_release, refused};
@@ -17,7 +18,6 @@ use crate::server::access::Actor;
 use crate::server::audit::End as Ended;
 use crate::server::locking::{self, Attempt, End, Layout, Token};
 use crate::server::nodes::Group;
-use crate::server::telemetry::traces;
 
 /// The longest token: nobody reads more of an owner, so more could not be compared.
 const LONGEST_TOKEN: usize = 512;
@@ -50,7 +50,10 @@ impl Operations {
         let checked = self.to_be_extended(actor, id, token, ttl_ms);
         let (group, token, ttl) = self.checked(&asked, checked)?;
         asked.fingerprint = Some(token.fingerprint());
-        traces::of_format(Layout::of_token(&token).format());
+        Span::current().record(
+            "lockkeeper.format",
+            Layout::of_token(&token).format().slug(),
+        );
         let open = self.begin(asked, id).await?;
         let end = self.extend_on(&group, id, &token, ttl).await;
         open.end(&match &end {
@@ -113,7 +116,10 @@ impl Operations {
         let checked = self.to_be_released(actor, id, token);
         let (group, token) = self.checked(&asked, checked)?;
         asked.fingerprint = Some(token.fingerprint());
-        traces::of_format(Layout::of_token(&token).format());
+        Span::current().record(
+            "lockkeeper.format",
+            Layout::of_token(&token).format().slug(),
+        );
         let open = self.begin(asked, id).await?;
         let end = self.release_on(&group, id, &token).await;
         open.end(&end_of_release(&end));

@@ -1,6 +1,7 @@
 //! Releasing somebody else's lock: the checks before, the audit and the log around it, and what the nodes showed afterwards.
 
 use std::sync::Arc;
+use tracing::Span;
 
 use super::act::{impossible, released};
 use super::aftermath::Freed;
@@ -15,7 +16,6 @@ use crate::server::audit::{End, OpenAct};
 use crate::server::locking::keep::{Kept, Loss};
 use crate::server::locking::{self, Condemned, Forced, Refusal};
 use crate::server::nodes::Group;
-use crate::server::telemetry::traces;
 
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
@@ -99,7 +99,7 @@ impl Operations {
         let paused = kept.as_ref().map(Kept::pause);
         let before = self.known(id);
         if let Some(lock) = &before {
-            traces::of_format(lock.format);
+            Span::current().record("lockkeeper.format", lock.format.slug());
         }
         let condemned = condemned(id, request, before.as_deref());
         let forced = locking::force_release(group, condemned).await;

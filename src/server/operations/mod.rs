@@ -114,6 +114,7 @@ impl Operations {
 
     /// The same, with everybody told who wants to hear of acts.
     pub fn telling(self, webhooks: Webhooks) -> Self {
+        self.telemetry.register([Box::new(webhooks.clone()) as _]);
         Self { webhooks, ..self }
     }
 

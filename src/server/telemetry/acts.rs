@@ -1,120 +1,129 @@
 //! How many acts there were in each group, by what came of them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeSet;
 
-use strum::VariantArray as _;
+use parking_lot::RwLock;
+use prometheus::core::Collector;
+use prometheus::proto::{Metric, MetricFamily};
+use prometheus::{IntCounterVec, Opts};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, info_span};
 
-use super::counts::Counts;
-use super::page::Page;
-use super::traces;
+use super::traces::is_trouble;
 use crate::domain::{ActKind, Fault, GroupView};
-
-/// One for each kind of act.
-type OfGroup = Arc<[Counts<&'static str>; ActKind::VARIANTS.len()]>;
 
 /// What came of the acts.
 pub struct Acts {
-    groups: RwLock<BTreeMap<String, OfGroup>>,
-    /// Acts on groups that do not exist: their names are whatever somebody sent.
-    elsewhere: OfGroup,
+    counts: IntCounterVec,
+    /// Acts on groups that do not exist are counted with an empty label: their names are whatever somebody sent.
+    groups: RwLock<BTreeSet<String>>,
 }
 
 /// An act that is under way: it is counted when it ends, or when nobody waits for its end any more.
 pub struct UnderWay {
-    counts: OfGroup,
-    act: usize,
+    counts: IntCounterVec,
+    group: String,
+    act: ActKind,
     outcome: &'static str,
-    trace: traces::Act,
+    span: Span,
 }
 
 impl Acts {
     /// Nothing was done yet in these groups.
     pub fn of<'a>(groups: impl Iterator<Item = &'a str>) -> Self {
+        let counts = Opts::new(
+            "lockkeeper_acts_total",
+            "Acts through this console by what came of them: done, the code of the refusal, or given-up where the client hung up.",
+        );
+        let counts = IntCounterVec::new(counts, &["group", "act", "outcome"]);
         Self {
-            groups: RwLock::new(
-                groups
-                    .map(|group| (group.to_owned(), Default::default()))
-                    .collect(),
-            ),
-            elsewhere: Default::default(),
+            counts: counts.expect("name and labels are constants"),
+            groups: RwLock::new(groups.map(str::to_owned).collect()),
         }
     }
 
     /// From now on there is such a group.
     pub fn know(&self, group: &str) {
-        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
-        groups.entry(group.to_owned()).or_default();
-    }
-
-    fn of_group(&self, group: &str) -> Option<OfGroup> {
-        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
-        groups.get(group).cloned()
+        let mut groups = self.groups.write();
+        groups.insert(group.to_owned());
     }
 
     /// An act begins.
     pub fn begin(&self, act: ActKind, group: &str) -> UnderWay {
-        let counts = self.of_group(group);
-        let trace = traces::Act::begin(act, counts.as_ref().map(|_| group));
-        UnderWay {
-            trace,
-            counts: counts.unwrap_or_else(|| Arc::clone(&self.elsewhere)),
-            act: act as usize,
-            outcome: "given-up",
-        }
-    }
-
-    /// Those on these groups, and on groups that do not exist.
-    pub(super) fn write(&self, page: &mut Page, groups: &[GroupView]) {
-        let names = groups.iter().map(|group| group.name.as_str());
-        self.write_of(page, names);
-    }
-
-    fn write_of<'a>(&self, page: &mut Page, names: impl Iterator<Item = &'a str>) {
-        let mut acts = page.counter(
-            "lockkeeper_acts_total",
-            "Acts through this console by what came of them: done, the code of the refusal, or given-up where the client hung up.",
+        let groups = self.groups.read();
+        let known = groups.get(group).cloned();
+        let span = info_span!(
+            "act",
+            otel.name = act.slug(),
+            otel.status_code = Empty,
+            lockkeeper.group = known,
+            lockkeeper.format = Empty,
+            lockkeeper.tries = Empty,
+            lockkeeper.outcome = Empty,
         );
-        let groups = names.filter_map(|name| Some((name, self.of_group(name)?)));
-        let elsewhere = ("", Arc::clone(&self.elsewhere));
-        for (group, counts) in groups.chain([elsewhere]) {
-            for (act, counts) in ActKind::VARIANTS.iter().copied().zip(counts.iter()) {
-                for (outcome, n) in counts.each() {
-                    let labels = [("group", group), ("act", act.slug()), ("outcome", outcome)];
-                    acts.add(&labels, n);
-                }
-            }
+        UnderWay {
+            counts: self.counts.clone(),
+            group: known.unwrap_or_default(),
+            act,
+            outcome: "given-up",
+            span,
         }
+    }
+
+    /// For the registry.
+    pub(super) fn collector(&self) -> Box<dyn Collector> {
+        Box::new(self.counts.clone())
     }
 }
 
 impl UnderWay {
     /// What is done while this future is worked on is done for the act.
     pub fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        self.trace.around(future)
+        future.instrument(self.span.clone())
     }
 
     /// It ended like this.
     pub fn end<T>(mut self, end: &Result<T, Fault>) {
-        self.trace.ended(end);
+        if end.as_ref().is_err_and(is_trouble) {
+            self.span.record("otel.status_code", "error");
+        }
         self.outcome = end.as_ref().map_or_else(Fault::code, |_| "done");
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.counts[self.act].add(self.outcome);
+        self.span.record("lockkeeper.outcome", self.outcome);
+        let labels = [&*self.group, self.act.slug(), self.outcome];
+        self.counts.with_label_values(&labels).inc();
     }
+}
+
+/// What of this is about one of these groups, or about none.
+pub(super) fn of_groups(families: Vec<MetricFamily>, groups: &[GroupView]) -> Vec<MetricFamily> {
+    let is_seen = |metric: &Metric| {
+        let mut labels = metric.get_label().iter();
+        labels
+            .find(|label| label.name() == "group")
+            .is_none_or(|label| {
+                label.value().is_empty() || groups.iter().any(|group| group.name == label.value())
+            })
+    };
+    let families = families.into_iter().filter_map(|mut family| {
+        let mut metrics = family.take_metric();
+        metrics.retain(is_seen);
+        family.set_metric(metrics);
+        (!family.get_metric().is_empty()).then_some(family)
+    });
+    families.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page_of(acts: &Acts) -> String {
-        let mut page = Page::default();
-        acts.write_of(&mut page, ["orders"].into_iter());
-        page.text()
+    fn counted(acts: &Acts, group: &str, act: &str, outcome: &str) -> u64 {
+        acts.counts.with_label_values(&[group, act, outcome]).get()
     }
 
     #[test]
@@ -124,13 +133,12 @@ mod tests {
         acts.begin(ActKind::Acquire, "orders")
             .end::<()>(&Err(Fault::NotHeld { nodes: Vec::new() }));
         drop(acts.begin(ActKind::ForceRelease, "orders"));
-        let page = page_of(&acts);
-        for line in [
-            r#"lockkeeper_acts_total{group="orders",act="acquire",outcome="done"} 1"#,
-            r#"lockkeeper_acts_total{group="orders",act="acquire",outcome="not-held"} 1"#,
-            r#"lockkeeper_acts_total{group="orders",act="force-release",outcome="given-up"} 1"#,
+        for (act, outcome) in [
+            ("acquire", "done"),
+            ("acquire", "not-held"),
+            ("force-release", "given-up"),
         ] {
-            assert!(page.contains(line), "{page}");
+            assert_eq!(counted(&acts, "orders", act, outcome), 1, "{act} {outcome}");
         }
     }
 
@@ -141,8 +149,7 @@ mod tests {
             acts.begin(ActKind::Extend, &format!("made-up-{n}"))
                 .end::<()>(&Ok(()));
         }
-        let page = page_of(&acts);
-        assert!(page.ends_with("{group=\"\",act=\"extend\",outcome=\"done\"} 100\n"));
-        assert!(!page.contains("made-up"));
+        assert_eq!(counted(&acts, "", "extend", "done"), 100);
+        assert_eq!(acts.counts.collect()[0].get_metric().len(), 1);
     }
 }

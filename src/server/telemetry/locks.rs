@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use strum::VariantArray as _;
 
 use super::Now;
-use super::page::Page;
+use super::scrape::Scrape;
 use crate::domain::{Confidence, Flag, Format, Lock, Mode, Timestamp, Verdict};
 
 /// What is counted of the locks of one group.
@@ -61,79 +61,69 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
     one.into_iter().chain(other).min()
 }
 
-pub(super) fn write(page: &mut Page, now: &Now<'_>, at: Timestamp) {
-    let groups = counted(now);
-    let each = || groups.iter().map(|(name, group)| (name.as_str(), group));
-    let formats = || {
-        each().flat_map(|(name, group)| {
-            let formats = group.formats.iter();
-            formats.map(move |(format, of)| (name, format.slug(), of))
-        })
-    };
-    let age = |since: Timestamp| at.since(since).as_secs_f64();
-
-    let mut locks = page.gauge(
+pub(super) fn read(scrape: &Scrape, now: &Now<'_>, at: Timestamp) {
+    let locks = scrape.gauges(
         "lockkeeper_locks",
         "Locks that are observed, without those that are only possible ones.",
+        &["group", "format", "verdict"],
     );
-    for (group, format, of) in formats() {
-        for (verdict, n) in Verdict::VARIANTS.iter().zip(of.verdicts) {
-            let labels = [
-                ("group", group),
-                ("format", format),
-                ("verdict", verdict.slug()),
-            ];
-            locks.add(&labels, n);
-        }
-    }
-    let mut flagged = page.gauge(
+    let flagged = scrape.gauges(
         "lockkeeper_locks_flagged",
         "Locks with a flag; a lock may have several.",
+        &["group", "flag"],
     );
-    for (group, of) in each() {
-        for (flag, n) in Flag::VARIANTS.iter().zip(of.flags) {
-            flagged.add(&[("group", group), ("flag", flag.slug())], n);
-        }
-    }
-    let mut attention = page.gauge(
+    let attention = scrape.gauges(
         "lockkeeper_locks_needing_attention",
         "Locks that a person should look at.",
+        &["group"],
     );
-    for (group, of) in each() {
-        attention.add(&[("group", group)], of.attention);
-    }
-    let mut possible = page.gauge(
+    let possible = scrape.gauges(
         "lockkeeper_possible_locks",
         "Keys that may be locks and may be anything else.",
+        &["group"],
     );
-    for (group, of) in each() {
-        possible.add(&[("group", group)], of.possible);
-    }
-    let mut holds = page.gauge(
+    let holds = scrape.gauges(
         "lockkeeper_oldest_hold_seconds",
         "For how long the lock that is held longest has been held, as far as that was seen.",
+        &["group", "format"],
     );
-    for (group, format, of) in formats() {
-        if let Some(since) = of.oldest_hold {
-            holds.add(&[("group", group), ("format", format)], age(since));
-        }
-    }
-    let mut renewals = page.gauge(
+    let renewals = scrape.gauges(
         "lockkeeper_oldest_renewal_seconds",
         "How long ago the held lock was renewed that waits longest for its next renewal, of those that were renewed at all.",
+        &["group", "format"],
     );
-    for (group, format, of) in formats() {
-        if let Some(since) = of.oldest_renewal {
-            renewals.add(&[("group", group), ("format", format)], age(since));
-        }
-    }
-    let mut changes = page.counter(
+    let changes = scrape.counters(
         "lockkeeper_changes_total",
         "Changes that were seen: appeared, renewed, changed-hands, updated, released, expired, gone; and lost, of locks kept here.",
+        &["group", "change"],
     );
-    for (group, _) in each() {
+    let age = |since: Timestamp| at.since(since).as_secs_f64();
+    for (group, of) in &counted(now) {
+        for (format, of) in &of.formats {
+            for (verdict, n) in Verdict::VARIANTS.iter().zip(of.verdicts) {
+                locks
+                    .with_label_values(&[&**group, format.slug(), verdict.slug()])
+                    .set(n as f64);
+            }
+            let labels = [&**group, format.slug()];
+            if let Some(since) = of.oldest_hold {
+                holds.with_label_values(&labels).set(age(since));
+            }
+            if let Some(since) = of.oldest_renewal {
+                renewals.with_label_values(&labels).set(age(since));
+            }
+        }
+        for (flag, n) in Flag::VARIANTS.iter().zip(of.flags) {
+            flagged
+                .with_label_values(&[&**group, flag.slug()])
+                .set(n as f64);
+        }
+        attention
+            .with_label_values(&[group])
+            .set(of.attention as f64);
+        possible.with_label_values(&[group]).set(of.possible as f64);
         for (kind, n) in now.index.stream().published(group) {
-            changes.add(&[("group", group), ("change", kind)], n);
+            changes.with_label_values(&[&**group, kind]).inc_by(n);
         }
     }
 }

@@ -4,23 +4,23 @@ use std::fmt;
 use std::io::IsTerminal as _;
 
 use tracing::{Event, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt as lines};
 
-use crate::otel;
+use super::otel::{self, BoxedLayer};
 use crate::server::config::LogFormat;
 
-/// Turns logging on. `filter` is what `--log` says, like `info` or `lockkeeper=debug`.
-pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
+/// Turns logging on, and tracing if there is a layer for it. `filter` is what `--log` says, like `info` or `lockkeeper=debug`.
+pub fn start(filter: &str, format: LogFormat, traces: Option<BoxedLayer>) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| format!("--log {filter:?} is not a filter: {why}"))?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    // A second start (in tests) keeps the first one's settings.
-    let _already_on = match format {
+    let lines = lines::layer().with_writer(std::io::stderr);
+    let lines: BoxedLayer = match format {
         LogFormat::Text => {
             // No escape sequences in a file or a pipe.
             let is_coloured = std::io::stderr().is_terminal();
@@ -28,16 +28,21 @@ pub fn start(filter: &str, format: LogFormat) -> Result<(), String> {
                 let lines = lines.with_ansi(is_coloured);
                 Traced { lines, format }
             });
-            lines.try_init()
+            lines.boxed()
         }
         // One object a line, the fields of an event beside its message.
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true);
             lines
                 .map_event_format(|lines| Traced { lines, format })
-                .try_init()
+                .boxed()
         }
     };
+    // Spans are for the collector: a line names only its trace.
+    let lines = lines.with_filter(filter_fn(|metadata| metadata.is_event()).and(filter));
+    let layers: Vec<BoxedLayer> = [lines.boxed()].into_iter().chain(traces).collect();
+    // A second start (in tests) keeps the first one's settings.
+    let _already_on = tracing_subscriber::registry().with(layers).try_init();
     Ok(())
 }
 
@@ -59,14 +64,13 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let Some(ids) = otel::trace_of_now() else {
+        let Some((trace, span)) = otel::trace_of_now() else {
             return self.lines.format_event(context, writer, event);
         };
         let mut line = String::new();
         self.lines
             .format_event(context, Writer::new(&mut line), event)?;
         let line = line.strip_suffix('\n').unwrap_or(&line);
-        let (trace, span) = ids.text();
         match (self.format, line.strip_suffix('}')) {
             (LogFormat::Json, Some(object)) => {
                 writeln!(

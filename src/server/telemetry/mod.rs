@@ -1,37 +1,44 @@
-//! What the console tells of itself: numbers for Prometheus, log lines, and a name for every request.
+//! What the console tells of itself: metrics for Prometheus, log lines, and spans of requests and acts.
+//!
+//! Counters live as long as the console, in a registry of its own. What is observed is read when Prometheus asks, into a registry made for
+//! that one scrape: whoever asks may see some groups only, so a collector that is registered once would not know of which to tell.
 
 mod acts;
-mod counts;
 mod findings;
 mod locks;
 pub mod logs;
 mod nodes;
-mod page;
+pub mod otel;
 mod process;
 mod requests;
-mod times;
+mod scrape;
 pub mod traces;
 
+use prometheus::core::Collector;
+use prometheus::{Registry, TextEncoder};
+
 use crate::domain::{Checkup, GroupView, Timestamp};
-use crate::otel;
 use crate::server::index::Index;
 pub use acts::Acts;
-pub use counts::Counts;
-pub use page::{CONTENT_TYPE, Page};
 pub use requests::Requests;
+use scrape::Scrape;
 
-/// What is counted while the console runs. Where every act passes, counting is one atomic number.
+/// What a scrape is, for the header.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What is counted while the console runs.
 pub struct Telemetry {
     /// The acts, by what came of them.
     pub acts: Acts,
     /// The requests, by how long they took.
     pub requests: Requests,
+    counters: Registry,
     started_at: Timestamp,
 }
 
-/// What the page says besides what is counted here.
+/// What a scrape says besides what is counted.
 pub struct Now<'a> {
-    /// The groups with the health of their nodes.
+    /// The groups with the health of their nodes: those that whoever asks may see.
     pub groups: &'a [GroupView],
     /// What is observed.
     pub index: &'a Index,
@@ -46,38 +53,61 @@ pub struct Now<'a> {
 impl Telemetry {
     /// Nothing was counted yet.
     pub fn new<'a>(groups: impl Iterator<Item = &'a str>, started_at: Timestamp) -> Self {
-        Self {
+        let telemetry = Self {
             acts: Acts::of(groups),
             requests: Requests::default(),
+            counters: Registry::new(),
             started_at,
+        };
+        telemetry.register([telemetry.acts.collector()]);
+        telemetry.register(telemetry.requests.collectors());
+        telemetry.register(otel::collectors());
+        telemetry
+    }
+
+    /// Tells of these too from now on.
+    ///
+    /// # Panics
+    /// If there is a metric of that name.
+    pub fn register(&self, collectors: impl IntoIterator<Item = Box<dyn Collector>>) {
+        for collector in collectors {
+            let registered = self.counters.register(collector);
+            registered.expect("every metric has a name of its own");
         }
     }
 
     /// Everything there is to say, for Prometheus. No label names a lock or an owner: each is one of a few.
-    pub fn page(&self, now: &Now<'_>) -> Page {
-        let mut page = Page::default();
+    pub fn text(&self, now: &Now<'_>) -> String {
         let at = now.index.now();
-        page.gauge("lockkeeper_build_info", "The version that runs; always 1.")
-            .add(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-        locks::write(&mut page, now, at);
-        nodes::write(&mut page, now.groups, at);
-        findings::write(&mut page, now.checkups, at);
-        self.acts.write(&mut page, now.groups);
-        self.requests.write(&mut page);
-        let mut taken = page.gauge(
+        let scrape = Scrape::default();
+        scrape
+            .gauges(
+                "lockkeeper_build_info",
+                "The version that runs; always 1.",
+                &["version"],
+            )
+            .with_label_values(&[env!("CARGO_PKG_VERSION")])
+            .set(1.0);
+        locks::read(&scrape, now, at);
+        nodes::read(&scrape, now.groups, at);
+        findings::read(&scrape, now.checkups, at);
+        let taken = scrape.gauges(
             "lockkeeper_requests_in_progress",
             "What the limits count right now: API requests, acquires that wait for their lock, open event streams.",
+            &["kind"],
         );
         for (kind, n) in now.taken {
-            taken.add(&[("kind", kind)], n);
+            taken.with_label_values(&[kind]).set(f64::from(*n));
         }
-        page.gauge(
+        scrape.gauge(
             "lockkeeper_kept_locks",
             "Locks that this console renews for their owners (auto_renew).",
-        )
-        .add(&[], now.kept);
-        otel::write(&mut page);
-        process::write(&mut page, self.started_at);
-        page
+            now.kept as f64,
+        );
+        process::read(&scrape, self.started_at);
+        let counted = acts::of_groups(self.counters.gather(), now.groups);
+        let families = [scrape.gather(), counted].concat();
+        let text = TextEncoder::new().encode_to_string(&families);
+        text.expect("a family that was gathered has a name and samples")
     }
 }

@@ -1,6 +1,6 @@
 //! The nodes in numbers: health, clocks, feeds, and what scanning them costs.
 
-use super::page::{Label, Page};
+use super::scrape::Scrape;
 use crate::domain::{FeedLevel, GroupView, NodeState, NodeView, Timestamp};
 
 /// A metric of every node: its name, what it means, and its value where it has one.
@@ -109,64 +109,66 @@ const OF_EACH_GROUP: [OfGroup; 10] = [
     ),
 ];
 
-pub(super) fn write(page: &mut Page, groups: &[GroupView], at: Timestamp) {
+pub(super) fn read(scrape: &Scrape, groups: &[GroupView], at: Timestamp) {
     for (name, help, value) in OF_EACH_GROUP {
-        let mut samples = page.gauge(name, help);
+        let gauges = scrape.gauges(name, help, &["group"]);
         for group in groups {
             if let Some(value) = value(group, at) {
-                samples.add(&[("group", &group.name)], value);
+                gauges.with_label_values(&[&group.name]).set(value);
             }
         }
     }
-    let mut passes = page.counter(
+    let passes = scrape.counters(
         "lockkeeper_scan_passes_total",
         "Whole passes, on the node with the fewest.",
+        &["group"],
     );
     for group in groups {
-        passes.add(&[("group", &group.name)], group.coverage.passes);
+        passes
+            .with_label_values(&[&group.name])
+            .inc_by(group.coverage.passes.into());
     }
     for (name, help, value) in OF_EACH_NODE {
-        let mut samples = page.gauge(name, help);
-        for (node, labels) in each_node(groups) {
+        let gauges = scrape.gauges(name, help, &["group", "node"]);
+        for (group, node) in each_node(groups) {
             if let Some(value) = value(node) {
-                samples.add(&labels, value);
+                gauges.with_label_values(&[group, &node.name]).set(value);
             }
         }
     }
-    let mut states = page.gauge(
+    let states = scrape.gauges(
         "lockkeeper_node_state",
         "1 for the state that the node is in, 0 for the others.",
+        &["group", "node", "state"],
     );
-    for (node, [group, name]) in each_node(groups) {
+    let feeds = scrape.gauges(
+        "lockkeeper_node_feed",
+        "1 for the way in which changes on the node are learnt, 0 for the others.",
+        &["group", "node", "feed"],
+    );
+    for (group, node) in each_node(groups) {
         for state in [
             NodeState::Up,
             NodeState::Down,
             NodeState::Loading,
             NodeState::Refused,
         ] {
-            let labels = [group, name, ("state", state.slug())];
-            states.add(&labels, yes_or_no(node.state == state));
+            states
+                .with_label_values(&[group, &node.name, state.slug()])
+                .set(yes_or_no(node.state == state));
         }
-    }
-    let mut feeds = page.gauge(
-        "lockkeeper_node_feed",
-        "1 for the way in which changes on the node are learnt, 0 for the others.",
-    );
-    for (node, [group, name]) in each_node(groups) {
         for level in [FeedLevel::Tracking, FeedLevel::Keyspace, FeedLevel::Poll] {
-            let labels = [group, name, ("feed", level.slug())];
-            feeds.add(&labels, yes_or_no(node.feed == level));
+            feeds
+                .with_label_values(&[group, &node.name, level.slug()])
+                .set(yes_or_no(node.feed == level));
         }
     }
 }
 
-fn each_node(groups: &[GroupView]) -> impl Iterator<Item = (&NodeView, [Label<'_>; 2])> {
+fn each_node(groups: &[GroupView]) -> impl Iterator<Item = (&str, &NodeView)> {
     groups.iter().flat_map(|group| {
-        let labels = |node| -> [Label<'_>; 2] { [("group", &group.name), ("node", node)] };
-        group
-            .nodes
-            .iter()
-            .map(move |node| (node, labels(&node.name)))
+        let nodes = group.nodes.iter();
+        nodes.map(|node| (group.name.as_str(), node))
     })
 }
 

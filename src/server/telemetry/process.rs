@@ -1,43 +1,44 @@
 //! What the process itself takes, under the names that every Prometheus dashboard knows. Read from `/proc`, so on Linux only.
+//!
+//! Not by the library's own collector: that counts processor time in whole seconds, and brings a second version of `rustix`.
 
 use std::fs;
 
-use super::page::Page;
+use super::scrape::Scrape;
 use crate::domain::Timestamp;
 
-pub(super) fn write(page: &mut Page, started_at: Timestamp) {
-    page.gauge(
+pub(super) fn read(scrape: &Scrape, started_at: Timestamp) {
+    scrape.gauge(
         "process_start_time_seconds",
         "When the console was started, in seconds since 1970.",
-    )
-    .add(&[], seconds(started_at.millis()));
+        started_at.millis() as f64 / 1000.0,
+    );
     if let Some((virtual_bytes, resident_bytes)) = memory() {
-        page.gauge(
+        scrape.gauge(
             "process_resident_memory_bytes",
             "Memory that the process has in use.",
-        )
-        .add(&[], resident_bytes);
-        page.gauge(
+            resident_bytes as f64,
+        );
+        scrape.gauge(
             "process_virtual_memory_bytes",
             "Memory that the process has reserved.",
-        )
-        .add(&[], virtual_bytes);
+            virtual_bytes as f64,
+        );
     }
     if let Some(used) = processor_seconds() {
-        page.counter(
+        scrape.counter(
             "process_cpu_seconds_total",
             "Processor time that was used, in seconds.",
-        )
-        .add(&[], used);
+            used,
+        );
     }
     if let Ok(files) = fs::read_dir("/proc/self/fd") {
-        page.gauge("process_open_fds", "Files and connections that are open.")
-            .add(&[], files.count());
+        scrape.gauge(
+            "process_open_fds",
+            "Files and connections that are open.",
+            files.count() as f64,
+        );
     }
-}
-
-fn seconds(ms: i64) -> f64 {
-    ms as f64 / 1000.0
 }
 
 /// Virtual and resident size in bytes.

@@ -1,86 +1,56 @@
 //! How many requests there were by route and status, and how long they took.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::counts::Counts;
-use super::page::Page;
-use super::times::Times;
+use prometheus::core::Collector;
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts};
 
-/// What there is to say about one route.
-#[derive(Default)]
-pub struct Route {
-    times: Times,
-    statuses: Counts<u16>,
-}
+/// The upper ends of the ranges, in seconds: an act on nodes next door takes half a millisecond, one that waits takes minutes.
+const BOUNDS: [f64; 14] = [
+    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
 
 /// The requests of every route.
-#[derive(Default)]
-pub struct Requests(RwLock<BTreeMap<Box<str>, Arc<Route>>>);
+pub struct Requests {
+    all: IntCounterVec,
+    times: HistogramVec,
+}
 
-impl Route {
-    /// A request to this route was answered.
-    pub fn add(&self, status: u16, took: Duration) {
-        self.times.add(took);
-        self.statuses.add(status);
+impl Default for Requests {
+    fn default() -> Self {
+        let all = Opts::new(
+            "lockkeeper_http_requests_total",
+            "Requests that were answered, by route and status.",
+        );
+        let times = HistogramOpts::new(
+            "lockkeeper_http_request_duration_seconds",
+            "From a request's head to its answer's head; an acquire that waits is waited for.",
+        );
+        let (all, times) = (
+            IntCounterVec::new(all, &["route", "status"]),
+            HistogramVec::new(times.buckets(BOUNDS.to_vec()), &["route"]),
+        );
+        Self {
+            all: all.expect("name and labels are constants"),
+            times: times.expect("name, labels and buckets are constants"),
+        }
     }
 }
 
 impl Requests {
-    /// The route with this pattern (`/api/v1/groups/{group}/locks/{key}`). Patterns come from the router, so they are few.
-    pub fn route(&self, pattern: &str) -> Arc<Route> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(route) = known.get(pattern) {
-            return Arc::clone(route);
-        }
-        drop(known);
-        let mut routes = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(routes.entry(pattern.into()).or_default())
+    /// A request to the route with this pattern (`/api/v1/groups/{group}/locks/{key}`) was answered. Patterns come from the router, so
+    /// they are few.
+    pub fn add(&self, pattern: &str, status: u16, took: Duration) {
+        self.all
+            .with_label_values(&[pattern, &status.to_string()])
+            .inc();
+        self.times
+            .with_label_values(&[pattern])
+            .observe(took.as_secs_f64());
     }
 
-    pub(super) fn write(&self, page: &mut Page) {
-        let routes = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all = page.counter(
-            "lockkeeper_http_requests_total",
-            "Requests that were answered, by route and status.",
-        );
-        for (pattern, route) in routes.iter() {
-            for (status, n) in route.statuses.each() {
-                all.add(&[("route", pattern), ("status", &status.to_string())], n);
-            }
-        }
-        let mut times = page.histogram(
-            "lockkeeper_http_request_duration_seconds",
-            "From a request's head to its answer's head; an acquire that waits is waited for.",
-        );
-        for (pattern, route) in routes.iter() {
-            times.add_ranges(&[("route", pattern)], &route.times.ranges());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_counted_by_route_and_status() {
-        let requests = Requests::default();
-        requests.route("/a").add(200, Duration::from_millis(3));
-        requests.route("/a").add(429, Duration::from_millis(1));
-        let mut page = Page::default();
-        requests.write(&mut page);
-        let page = page.text();
-        for line in [
-            r#"lockkeeper_http_requests_total{route="/a",status="200"} 1"#,
-            r#"lockkeeper_http_requests_total{route="/a",status="429"} 1"#,
-            r#"lockkeeper_http_request_duration_seconds_bucket{route="/a",le="0.0025"} 1"#,
-            r#"lockkeeper_http_request_duration_seconds_bucket{route="/a",le="+Inf"} 2"#,
-            r#"lockkeeper_http_request_duration_seconds_count{route="/a"} 2"#,
-            r#"lockkeeper_http_request_duration_seconds_sum{route="/a"} 0.004"#,
-        ] {
-            assert!(page.contains(line), "{page}");
-        }
+    /// For the registry.
+    pub(super) fn collectors(&self) -> [Box<dyn Collector>; 2] {
+        [Box::new(self.all.clone()), Box::new(self.times.clone())]
     }
 }

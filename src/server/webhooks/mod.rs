@@ -4,12 +4,17 @@ mod delivery;
 mod event;
 mod flags;
 mod post;
-mod queue;
 mod sign;
 mod standing;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounterVec, IntGaugeVec, Opts};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,33 +23,65 @@ pub use event::{Ended, Event};
 use super::clock::Clock;
 use super::config::WebhookConfig;
 use super::index::Index;
-use super::telemetry::{Counts, Page};
 use crate::domain::ActKind;
-use queue::Queue;
+
+/// So many events wait for a webhook; then the oldest is dropped. A power of two, as the channel has it.
+const QUEUE: usize = 1_024;
 
 /// Everybody who is told. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Webhooks(Arc<[Arc<Webhook>]>);
+#[derive(Clone)]
+pub struct Webhooks {
+    each: Arc<[Arc<Webhook>]>,
+    outcomes: IntCounterVec,
+    waiting: IntGaugeVec,
+}
 
 /// One of them.
 struct Webhook {
     config: WebhookConfig,
-    queue: Queue,
-    /// What came of its events: `delivered`, `given-up`, `dropped`; and `attempt-failed`.
-    outcomes: Counts<&'static str>,
+    /// A channel that never lets a sender wait, and drops the oldest event where it is full. One sends at a time, so that each event
+    /// that is dropped is counted once.
+    queue: Mutex<broadcast::Sender<Event>>,
+    /// The event that was received last is still to be delivered.
+    is_delivering: AtomicBool,
+    outcomes: IntCounterVec,
+}
+
+impl Default for Webhooks {
+    /// Nobody is told.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
 }
 
 impl Webhooks {
     /// These; nobody is told before [`Webhooks::start`].
     pub fn new(configs: Vec<WebhookConfig>) -> Self {
-        let webhook = |config| {
+        let outcomes = Opts::new(
+            "lockkeeper_webhook_events_total",
+            "Events by what came of them: delivered, given-up, dropped because too many waited; and attempt-failed for each attempt.",
+        );
+        let waiting = Opts::new(
+            "lockkeeper_webhook_events_waiting",
+            "Events that are still to be delivered, the one that is being tried included.",
+        );
+        let outcomes = IntCounterVec::new(outcomes, &["webhook", "outcome"])
+            .expect("name and labels are constants");
+        let waiting =
+            IntGaugeVec::new(waiting, &["webhook"]).expect("name and labels are constants");
+        let webhook = |config: WebhookConfig| {
             Arc::new(Webhook {
+                queue: Mutex::new(broadcast::Sender::new(QUEUE)),
+                is_delivering: AtomicBool::new(false),
+                outcomes: outcomes.clone(),
                 config,
-                queue: Queue::default(),
-                outcomes: Counts::default(),
             })
         };
-        Self(configs.into_iter().map(webhook).collect())
+        Self {
+            each: configs.into_iter().map(webhook).collect(),
+            outcomes,
+            waiting,
+        }
     }
 
     /// Watches for flags and delivers events until `stop` is cancelled. What waits then is not told any more.
@@ -55,9 +92,10 @@ impl Webhooks {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) {
-        for webhook in self.0.iter() {
+        for webhook in self.each.iter() {
             let watching = flags::watch(Arc::clone(webhook), index.clone());
-            let telling = delivery::deliver(Arc::clone(webhook), clock.clone());
+            let queue = webhook.queue.lock().subscribe();
+            let telling = delivery::deliver(Arc::clone(webhook), queue, clock.clone());
             let (stop_watching, stop_telling) = (stop.clone(), stop.clone());
             tasks.spawn(async move { stop_watching.run_until_cancelled(watching).await });
             tasks.spawn(async move { stop_telling.run_until_cancelled(telling).await });
@@ -66,45 +104,41 @@ impl Webhooks {
 
     /// Whether anybody wants to hear of such an act.
     pub fn hears_of(&self, act: ActKind, group: &str) -> bool {
-        self.0.iter().any(|webhook| webhook.hears_of(act, group))
+        self.each.iter().any(|webhook| webhook.hears_of(act, group))
     }
 
     /// Tells those who want to hear of such an act. Never waits.
     pub fn tell_of(&self, act: ActKind, group: &str, event: &Event) {
-        for webhook in self.0.iter().filter(|webhook| webhook.hears_of(act, group)) {
+        for webhook in self
+            .each
+            .iter()
+            .filter(|webhook| webhook.hears_of(act, group))
+        {
             webhook.tell(event.clone());
         }
     }
 
     /// Tells those who want to hear where the chain of the audit stands. Never waits.
     pub fn tell_of_audit(&self, event: &Event) {
-        for webhook in self.0.iter().filter(|webhook| webhook.config.audit_head) {
+        for webhook in self.each.iter().filter(|webhook| webhook.config.audit_head) {
             webhook.tell(event.clone());
         }
     }
+}
 
-    /// What came of their events, for Prometheus.
-    pub fn write(&self, page: &mut Page) {
-        let mut waiting = page.gauge(
-            "lockkeeper_webhook_events_waiting",
-            "Events that are still to be delivered, the one that is being tried included.",
-        );
-        for webhook in self.0.iter() {
-            waiting.add(&[("webhook", &webhook.config.name)], webhook.queue.len());
+/// What came of their events; how many wait is counted at each scrape.
+impl Collector for Webhooks {
+    fn desc(&self) -> Vec<&Desc> {
+        [self.outcomes.desc(), self.waiting.desc()].concat()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        for webhook in self.each.iter() {
+            let waiting = i64::try_from(webhook.waiting()).unwrap_or(i64::MAX);
+            let labels = [&*webhook.config.name];
+            self.waiting.with_label_values(&labels).set(waiting);
         }
-        let mut events = page.counter(
-            "lockkeeper_webhook_events_total",
-            "Events by what came of them: delivered, given-up, dropped because too many waited; and attempt-failed for each attempt.",
-        );
-        for webhook in self.0.iter() {
-            for (outcome, n) in webhook.outcomes.each() {
-                let labels = [
-                    ("webhook", webhook.config.name.as_str()),
-                    ("outcome", outcome),
-                ];
-                events.add(&labels, n);
-            }
-        }
+        [self.outcomes.collect(), self.waiting.collect()].concat()
     }
 }
 
@@ -118,10 +152,55 @@ impl Webhook {
         groups.is_none_or(|groups| groups.iter().any(|name| name == group))
     }
 
+    /// Has it told. Never waits.
     fn tell(&self, event: Event) {
-        if self.queue.push(event).is_some() {
-            self.outcomes.add("dropped");
+        let queue = self.queue.lock();
+        if queue.len() == QUEUE {
+            self.count("dropped");
             tracing::warn!(webhook.name = %self.config.name, "too many events wait to be told: the oldest is dropped");
         }
+        // Nobody listens once the console stops.
+        let _stopped = queue.send(event);
+    }
+
+    /// How many events are still to be delivered, the one that is being tried included.
+    fn waiting(&self) -> usize {
+        let is_delivering = self.is_delivering.load(Ordering::Relaxed);
+        self.queue.lock().len() + usize::from(is_delivering)
+    }
+
+    fn count(&self, outcome: &str) {
+        let labels = [&*self.config.name, outcome];
+        self.outcomes.with_label_values(&labels).inc();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::broadcast::error::TryRecvError;
+
+    use super::*;
+    use crate::domain::Timestamp;
+    use crate::server::config::{WebhookSecret, WebhookUrl};
+
+    #[test]
+    fn the_oldest_events_are_dropped_where_too_many_wait_and_each_is_counted_once() {
+        let url = WebhookUrl::parse("http://127.0.0.1:1/").unwrap();
+        let secret = WebhookSecret::parse("0123456789abcdef").unwrap();
+        let webhooks = Webhooks::new(vec![WebhookConfig::new("pager", url, secret)]);
+        let webhook = &webhooks.each[0];
+        let mut queue = webhook.queue.lock().subscribe();
+        let event = |n: usize| Event::new("test", Timestamp::from_millis(0), &n);
+        let events: Vec<Event> = (0..QUEUE + 3).map(event).collect();
+        for event in &events {
+            webhook.tell(event.clone());
+        }
+        let families = webhooks.collect();
+        let dropped = families[0].get_metric()[0].get_counter().get_value();
+        let waiting = families[1].get_metric()[0].get_gauge().get_value();
+        assert_eq!((dropped, waiting), (3.0, QUEUE as f64));
+        assert_eq!(queue.try_recv().unwrap_err(), TryRecvError::Lagged(3));
+        assert_eq!(queue.try_recv().unwrap().id(), events[3].id());
+        assert_eq!(webhook.waiting(), QUEUE - 1);
     }
 }

@@ -54,11 +54,11 @@ async fn whoever_comes_is_counted_by_way_and_outcome_and_not_by_name() {
         ("provider", "refused", 0),
     ] {
         let line =
-            format!("lockkeeper_sign_ins_total{{way=\"{way}\",outcome=\"{outcome}\"}} {n}\n");
+            format!("lockkeeper_sign_ins_total{{outcome=\"{outcome}\",way=\"{way}\"}} {n}\n");
         assert!(page.contains(&line), "{line}{page}");
     }
     let of = |outcome: &str| -> u32 {
-        let name = format!("lockkeeper_sign_ins_total{{way=\"password\",outcome=\"{outcome}\"}} ");
+        let name = format!("lockkeeper_sign_ins_total{{outcome=\"{outcome}\",way=\"password\"}} ");
         let n = page.lines().find_map(|line| line.strip_prefix(&name));
         n.unwrap().parse().unwrap()
     };
@@ -76,7 +76,7 @@ async fn whoever_comes_is_counted_by_way_and_outcome_and_not_by_name() {
         .await;
     let page = person.send("GET", "/metrics", &headers, "").await.text;
     let done = |page: &str| {
-        page.matches("way=\"password\",outcome=\"done\"} 1\n")
+        page.matches("outcome=\"done\",way=\"password\"} 1\n")
             .count()
     };
     assert_eq!((done(&before), done(&page)), (1, 1));

@@ -2,7 +2,6 @@
 
 mod collector;
 mod hard_times;
-mod setting_up;
 mod spans;
 
 use serde_json::{Value, json};
@@ -24,10 +23,6 @@ struct Console {
 
 impl Console {
     /// On these nodes, a Redlock group `orders`.
-    async fn on(nodes: &RedisNodes, tables: &str) -> Self {
-        Self::start(nodes, tables, &[], &[]).await
-    }
-
     async fn start(
         nodes: &RedisNodes,
         tables: &str,

@@ -1,5 +1,6 @@
 //! What is told: of a request, its act and the nodes; of what the console does by itself; and what is never told.
 
+use super::collector::resource;
 use super::*;
 use crate::support::eventually_is;
 
@@ -8,8 +9,11 @@ const ROUTE: &str = "/api/v1/groups/{group}/locks/{key}";
 #[tokio::test]
 async fn an_acquire_is_a_tree_of_spans_in_the_trace_of_whoever_asked() {
     let nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::Taken);
-    let console = Console::on(&nodes, &collector.table()).await;
+    let collector = Collector::start(Answers::With(200, 0)).await;
+    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(console.process.person.get(path).await.status, 200);
+    }
     console.acquire("lock:a", &traceparent()).await;
 
     let server = collector
@@ -47,13 +51,16 @@ async fn an_acquire_is_a_tree_of_spans_in_the_trace_of_whoever_asked() {
         let outcome = node.says("lockkeeper.outcome");
         assert!(matches!(outcome, "done" | "pending"), "{node:?}");
     }
+    let probes = ["healthz", "readyz", "metrics"];
+    let is_probe = |span: &Span| probes.iter().any(|probe| span.name.contains(probe));
+    assert!(!spans.iter().any(is_probe), "{spans:#?}");
 }
 
 #[tokio::test]
 async fn every_act_says_what_came_of_it_and_trouble_is_marked_as_such() {
     let mut nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::Taken);
-    let console = Console::on(&nodes, &collector.table()).await;
+    let collector = Collector::start(Answers::With(200, 0)).await;
+    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
     let token = console.acquire("lock:a", "").await.json()["token"].clone();
     let held = json!({ "ttl_ms": 60_000 });
     console.act("lock:a", "acquire", held, "").await;
@@ -117,8 +124,8 @@ async fn every_act_says_what_came_of_it_and_trouble_is_marked_as_such() {
 #[tokio::test]
 async fn one_who_waits_for_long_has_some_of_the_tries_told_and_all_of_them_counted() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::Taken);
-    let console = Console::on(&nodes, &collector.table()).await;
+    let collector = Collector::start(Answers::With(200, 0)).await;
+    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
     nodes.set(0, b"lock:a", b"somebody", None).await;
     let body = json!({ "ttl_ms": 60_000, "wait_ms": 300_000 });
     let caller = traceparent();
@@ -150,8 +157,8 @@ async fn one_who_waits_for_long_has_some_of_the_tries_told_and_all_of_them_count
 #[tokio::test]
 async fn what_the_console_does_by_itself_is_told_as_traces_of_their_own() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::Taken);
-    let console = Console::on(&nodes, &collector.table()).await;
+    let collector = Collector::start(Answers::With(200, 0)).await;
+    let console = Console::start(&nodes, &collector.table(), &[], &[]).await;
     let keep = json!({ "ttl_ms": 300, "auto_renew": true });
     let kept = console.act("lock:kept", "acquire", keep, "").await;
     assert_eq!(kept.status, 201, "{}", kept.text);
@@ -183,7 +190,7 @@ async fn what_the_console_does_by_itself_is_told_as_traces_of_their_own() {
 async fn no_token_and_no_name_of_a_lock_an_owner_or_a_group_that_somebody_made_up_is_ever_told() {
     const S: &str = "S3CRET";
     let nodes = RedisNodes::start(3).await;
-    let collector = Collector::start(Answers::Taken);
+    let collector = Collector::start(Answers::With(200, 0)).await;
     let console = Console::start(&nodes, &collector.table(), &[], &["--log", "trace"]).await;
     let person = &console.process.person;
     let body = json!({ "ttl_ms": 60_000, "label": S, "token": "S3CRET-token" });
@@ -230,12 +237,12 @@ async fn no_token_and_no_name_of_a_lock_an_owner_or_a_group_that_somebody_made_u
     for name in ["POST /api", "GET /api", "force-release", "_OTHER"] {
         assert!(named(name), "{name} is told: {spans:#?}");
     }
-    for request in &received {
+    for (headers, body) in &received {
         for secret in [S, &fingerprint, &fingerprint[..8]] {
             let bytes = secret.as_bytes();
-            let mut found = request.body.windows(bytes.len());
+            let mut found = body.windows(bytes.len());
             assert!(!found.any(|window| window == bytes), "{secret}: {spans:#?}");
-            assert!(!request.head.contains(&secret.to_lowercase()));
+            assert!(!format!("{headers:?}").contains(secret));
         }
     }
 }
@@ -243,7 +250,7 @@ async fn no_token_and_no_name_of_a_lock_an_owner_or_a_group_that_somebody_made_u
 #[tokio::test]
 async fn lines_of_the_log_say_which_trace_they_belong_to() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::Taken);
+    let collector = Collector::start(Answers::With(200, 0)).await;
     let log = ["--log", "lockkeeper=debug"];
     let tables = format!("{}[log]\nformat = \"json\"\n", collector.table());
     let console = Console::start(&nodes, &tables, &[], &log).await;
@@ -270,31 +277,36 @@ async fn lines_of_the_log_say_which_trace_they_belong_to() {
     assert_eq!(answered.unwrap()["trace_id"], TRACE);
     let beside = line("traces are told to a collector");
     assert!(beside.get("trace_id").is_none(), "{beside}");
-
-    let console = Console::start(&nodes, &collector.table(), &[], &log).await;
-    console.acquire("lock:b", &traceparent()).await;
-    let logged = console.process.stop().await;
-    let wanted = format!(" trace_id={TRACE} span_id=");
-    let acquired = logged.lines().find(|line| line.contains("acquired"));
-    assert!(acquired.unwrap().contains(&wanted), "{logged}");
 }
 
 #[tokio::test]
-async fn whoever_only_looks_whether_the_console_lives_is_not_told_of() {
+async fn the_environment_alone_is_enough() {
     let nodes = RedisNodes::start(1).await;
-    let collector = Collector::start(Answers::Taken);
-    let console = Console::on(&nodes, &collector.table()).await;
-    for path in ["/healthz", "/readyz", "/metrics", "/api/v1/groups"] {
-        assert_eq!(console.process.person.get(path).await.status, 200);
+    let collector = Collector::start(Answers::With(200, 0)).await;
+    let endpoint = format!("http://127.0.0.1:{}", collector.port);
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=S3CRET%20key"),
+        ("OTEL_SERVICE_NAME", "locks-eu"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=eu"),
+        ("OTEL_TRACES_SAMPLER", "parentbased_always_off"),
+    ];
+    let console = Console::start(&nodes, "", &environment, &[]).await;
+    let untold = format!("00-{TRACE}-{CALLER}-00");
+    for traceparent in ["", &untold, "00-not-a-trace-01", &traceparent()] {
+        console
+            .acquire(&format!("lock:{traceparent}"), traceparent)
+            .await;
     }
-    collector
-        .span("a request is told", |span| {
-            span.name == "GET /api/v1/groups"
-        })
-        .await;
+    assert!(!console.process.stop().await.contains("S3CRET"));
     let spans = collector.spans();
-    let probes = ["healthz", "readyz", "metrics"];
-    let is_probe = |span: &Span| probes.iter().any(|probe| span.name.contains(probe));
-    assert!(!spans.iter().any(is_probe), "{spans:#?}");
-    eventually_is("it is counted", async || console.counted("sent").await > 0).await;
+    let servers = spans.iter().filter(|span| span.kind == 2);
+    assert_eq!(servers.count(), 1, "only the caller's that wants it told");
+    let (headers, body) = &collector.received()[0];
+    assert_eq!(headers["content-type"], "application/x-protobuf");
+    assert_eq!(headers["x-key"], "S3CRET key");
+    let who = resource(body);
+    assert_eq!(who["service.name"], "locks-eu");
+    assert_eq!(who["service.version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(who["deployment.environment.name"], "eu");
 }

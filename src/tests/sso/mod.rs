@@ -11,11 +11,9 @@ mod signing_in;
 
 use std::collections::BTreeMap;
 
-use http_body_util::{BodyExt as _, Full};
 use lockkeeper::server::clock::Clock;
 use lockkeeper::server::config::{AccessConfig, Config};
-use lockkeeper::server::https::{self, HttpsClient, Roots};
-use tokio::time::timeout;
+use lockkeeper::server::http_client::{HttpClient, Roots};
 
 use crate::api::group;
 use crate::support::PATIENCE;
@@ -109,7 +107,7 @@ pub struct Visitor {
     pub person: Person,
     pub cookies: Jar,
     there: Jar,
-    client: HttpsClient,
+    client: HttpClient,
 }
 
 /// The cookies of one place.
@@ -142,7 +140,7 @@ impl Visitor {
             person,
             cookies: Jar::default(),
             there: Jar::default(),
-            client: https::client(None),
+            client: HttpClient::new(None, PATIENCE),
         }
     }
 
@@ -150,7 +148,7 @@ impl Visitor {
     pub fn trusting(self, authority: &Authority) -> Self {
         let roots = Roots::read(&authority.file()).unwrap();
         Self {
-            client: https::client(Some(&roots)),
+            client: HttpClient::new(Some(&roots), PATIENCE),
             ..self
         }
     }
@@ -229,16 +227,13 @@ impl Visitor {
             .uri(url)
             .header("cookie", self.there.header())
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(Full::from(form.to_owned()))
+            .body(form.to_owned().into())
             .unwrap();
-        let exchange = async {
-            let (parts, body) = self.client.request(request).await.unwrap().into_parts();
-            let text = body.collect().await.unwrap().to_bytes();
-            (parts, String::from_utf8_lossy(&text).into_owned())
-        };
-        let answer = timeout(PATIENCE, exchange).await;
-        let (parts, text) =
-            answer.unwrap_or_else(|_| panic!("no answer of the provider: {method} {url}"));
+        let answer = self.client.exchange(request, 1_000_000).await;
+        let answer =
+            answer.unwrap_or_else(|why| panic!("no answer of the provider: {method} {url}: {why}"));
+        let (parts, body) = answer.into_parts();
+        let text = String::from_utf8_lossy(&body).into_owned();
         self.there.keep(&parts.headers);
         assert!(
             parts.status.as_u16() < 400,

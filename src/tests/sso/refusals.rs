@@ -59,7 +59,7 @@ async fn whoever_has_no_role_is_told_so() {
     );
     let mut alice = sso.visitor();
     alice.sign_in("alice").await;
-    let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"refused\"} 1\n";
+    let counted = "lockkeeper_sign_ins_total{outcome=\"refused\",way=\"provider\"} 1\n";
     let page = alice.get("/metrics").await.text;
     assert!(page.contains(counted), "{page}");
     let audited = sso.audited().await;
@@ -254,7 +254,7 @@ async fn a_secret_that_the_provider_does_not_know_is_the_consoles_mistake_and_sl
     );
     let page = alice.get("/sign-in?why=console").await.text;
     assert!(page.contains("does not know this console"), "{page}");
-    let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"not-asked\"} 22\n";
+    let counted = "lockkeeper_sign_ins_total{outcome=\"not-asked\",way=\"provider\"} 22\n";
     let vera = sso.console.person();
     let page = get_with(&vera, "/metrics", &sign_in(&vera, "vera").await).await;
     assert!(page.text.contains(counted), "{}", page.text);

@@ -52,7 +52,7 @@ async fn what_the_provider_says_of_somebody_gives_the_role_and_where_it_counts()
     assert_eq!(location(&otto.sign_in("otto").await), "/nodes");
     let (status, text) = acquire(&otto, b"lock:b").await;
     assert!(status == 403 && text.contains("viewer"), "{status} {text}");
-    let counted = "lockkeeper_sign_ins_total{way=\"provider\",outcome=\"done\"} 2\n";
+    let counted = "lockkeeper_sign_ins_total{outcome=\"done\",way=\"provider\"} 2\n";
     let page = alice.get("/metrics").await.text;
     assert!(page.contains(counted), "{page}");
     let audited = sso.audited().await;

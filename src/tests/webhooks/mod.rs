@@ -115,7 +115,7 @@ async fn console_with(webhook: WebhookConfig, nodes: &RedisNodes) -> TestConsole
 
 async fn counted(person: &Person, outcome: &str, n: u32) {
     let line =
-        format!("lockkeeper_webhook_events_total{{webhook=\"pager\",outcome=\"{outcome}\"}} {n}\n");
+        format!("lockkeeper_webhook_events_total{{outcome=\"{outcome}\",webhook=\"pager\"}} {n}\n");
     eventually_is(&line, async || {
         person.get("/metrics").await.text.contains(&line)
     })

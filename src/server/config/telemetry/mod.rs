@@ -1,10 +1,11 @@
 //! The `[telemetry]` table: who is told, span by span, what the console does and how long it takes (OpenTelemetry).
-
-mod environment;
+//!
+//! What it leaves open, the environment says (`OTEL_…`), which the SDK reads by itself; here is read what it has no part in. The same
+//! environment is that of other programs too, so nothing there keeps the console from starting.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
@@ -13,14 +14,11 @@ use serde_with::serde_as;
 use toml::Spanned;
 
 use super::ConfigError;
-use super::source::Source;
+use super::source::{Environment, Source};
 use super::values::{Between, CaFile, Period, Rule, Text, Wrong, unencrypted};
-use crate::otel;
-use crate::server::https::Roots;
-pub use environment::from_environment;
+use crate::server::http_client::Roots;
+use crate::server::telemetry::otel;
 
-/// Where a collector on this machine listens, as OpenTelemetry has it.
-const USUAL_ENDPOINT: &str = "http://localhost:4318/v1/traces";
 /// What is added to a collector's address for traces.
 const TRACES: &str = "/v1/traces";
 /// How long one request to the collector may take, as OpenTelemetry has it.
@@ -29,14 +27,15 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A collector, and what it is told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtlpConfig {
-    /// Where spans are posted to.
-    pub endpoint: Uri,
-    /// What is sent along, above all what lets the console in there.
+    /// Where spans are posted to; where it is absent, the environment names it, or it is on this machine.
+    pub endpoint: Option<Uri>,
+    /// What is sent along beside the headers of the environment, above all what lets the console in there.
     pub headers: OtlpHeaders,
     /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
     pub roots: Option<Roots>,
-    /// Which traces it is told of.
-    pub sampling: Sampling,
+    /// So many of the traces that begin here are told, from 0 to 1; a caller's own decision (`traceparent`) comes first. Where it is
+    /// absent, the environment says which.
+    pub sample_ratio: Option<f64>,
     /// What the console is called there.
     pub service_name: String,
     /// How long one request to it may take.
@@ -47,30 +46,80 @@ pub struct OtlpConfig {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OtlpHeaders(Vec<(HeaderName, HeaderValue)>);
 
-/// Which traces are told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// So many of those that begin here, from 0 to 1.
-    pub ratio: f64,
-    /// Whether a request that comes with a decision of its caller's (`traceparent`) follows that.
-    pub follows_callers: bool,
-}
-
 impl OtlpConfig {
-    /// The collector on this machine is told everything.
-    fn usual() -> Self {
+    /// Everything as the environment says it.
+    fn of(environment: Environment<'_>, warnings: &mut Vec<String>) -> Self {
+        let roots = about_exporter(environment, "CERTIFICATE").and_then(|(name, file)| {
+            let read = Roots::read(Path::new(&file));
+            read.map_err(|why| warnings.push(format!("{name}: {why}")))
+                .ok()
+        });
+        let timeout = about_exporter(environment, "TIMEOUT").and_then(|(name, millis)| {
+            let parsed = millis.parse().ok().filter(|millis| *millis > 0);
+            if parsed.is_none() {
+                warnings.push(format!("{name}: this is no number of milliseconds"));
+            }
+            parsed
+        });
         Self {
-            endpoint: Uri::from_static(USUAL_ENDPOINT),
+            endpoint: None,
             headers: OtlpHeaders::default(),
-            roots: None,
-            sampling: Sampling {
-                ratio: 1.0,
-                follows_callers: true,
-            },
-            service_name: "lockkeeper".to_owned(),
-            timeout: USUAL_TIMEOUT,
+            roots,
+            sample_ratio: None,
+            service_name: set(environment, "OTEL_SERVICE_NAME")
+                .unwrap_or_else(|| "lockkeeper".to_owned()),
+            timeout: timeout.map_or(USUAL_TIMEOUT, Duration::from_millis),
         }
     }
+}
+
+/// A variable that is set to something.
+fn set(environment: Environment<'_>, name: &str) -> Option<String> {
+    environment(name).filter(|value| !value.is_empty())
+}
+
+/// The variable about the exporter of traces, else the one about all exporters.
+fn about_exporter(environment: Environment<'_>, what: &str) -> Option<(String, String)> {
+    let names = ["TRACES_", ""].map(|which| format!("OTEL_EXPORTER_OTLP_{which}{what}"));
+    let mut known = names
+        .into_iter()
+        .filter_map(|name| set(environment, &name).map(|value| (name, value)));
+    known.next()
+}
+
+/// A collector that only the environment names; nothing where it names none.
+pub fn from_environment(
+    environment: Environment<'_>,
+    warnings: &mut Vec<String>,
+) -> Option<OtlpConfig> {
+    let (name, _) = about_exporter(environment, "ENDPOINT")?;
+    if !otel::IS_BUILT_IN {
+        warnings.push(format!(
+            "{name} is set, and this lockkeeper was built without OpenTelemetry (the cargo feature `otel`): nobody is told of traces"
+        ));
+        return None;
+    }
+    let is_off = is_off(environment) || speaks_otherwise(environment, warnings);
+    (!is_off).then(|| OtlpConfig::of(environment, warnings))
+}
+
+/// Whether nobody is to be told of traces, whoever is named.
+fn is_off(environment: Environment<'_>) -> bool {
+    let is = |name, wanted: &str| {
+        set(environment, name).is_some_and(|value| value.eq_ignore_ascii_case(wanted))
+    };
+    is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none")
+}
+
+/// Whether the collector that the environment names is to be spoken to in another way than the one that is spoken here.
+fn speaks_otherwise(environment: Environment<'_>, warnings: &mut Vec<String>) -> bool {
+    let protocol = about_exporter(environment, "PROTOCOL");
+    let other = protocol.filter(|(_, protocol)| protocol != "http/protobuf");
+    if let Some((name, _)) = &other {
+        let why = "only `http/protobuf` is spoken here: nobody is told of traces";
+        warnings.push(format!("{name}: {why}"));
+    }
+    other.is_some()
 }
 
 impl OtlpHeaders {
@@ -124,12 +173,11 @@ struct OtlpTable {
     timeout: Option<Duration>,
 }
 
-/// Reads the tables. What they leave open, the environment says (`OTEL_…`); what is wrong there is added to `warnings`, because
-/// the same environment is that of other programs too.
+/// Reads the tables; what is wrong in the environment is added to `warnings`.
 pub(super) fn read(
     source: &Source<'_>,
     table: Table,
-    environment: &dyn Fn(&str) -> Option<String>,
+    environment: Environment<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<OtlpConfig>, ConfigError> {
     let Some(spanned) = table.otlp else {
@@ -141,7 +189,7 @@ pub(super) fn read(
             "this lockkeeper was built without OpenTelemetry; build it with the cargo feature `otel`, or take this table out",
         ));
     }
-    let mut config = environment::or_usual(environment, warnings);
+    let mut config = OtlpConfig::of(environment, warnings);
     let place = spanned.span();
     let table = spanned.into_inner();
     let names_endpoint = table.endpoint.is_some();
@@ -149,7 +197,7 @@ pub(super) fn read(
         if let Some(odd) = unencrypted(&endpoint) {
             warnings.push(source.at(place, &format!("[telemetry.otlp]: {odd}")));
         }
-        config.endpoint = endpoint;
+        config.endpoint = Some(endpoint);
     }
     if let Some(path) = &table.headers_file {
         let text = std::fs::read_to_string(path.get_ref()).map_err(|why| {
@@ -169,7 +217,7 @@ pub(super) fn read(
         added.map_err(|why| source.error(name, &why))?;
     }
     config.roots = table.ca_file.or(config.roots);
-    config.sampling.ratio = table.sample_ratio.unwrap_or(config.sampling.ratio);
+    config.sample_ratio = table.sample_ratio;
     if let Some(name) = table.service_name {
         if name.get_ref().trim().is_empty() {
             return Err(source.error(&name, "`service_name` is empty"));
@@ -178,8 +226,8 @@ pub(super) fn read(
     }
     config.timeout = table.timeout.unwrap_or(config.timeout);
     // Which protocol the environment names is about the address that it names.
-    let is_off = environment::is_off(environment)
-        || (!names_endpoint && environment::speaks_otherwise(environment, warnings));
+    let is_off =
+        is_off(environment) || (!names_endpoint && speaks_otherwise(environment, warnings));
     Ok((!is_off).then_some(config))
 }
 
@@ -195,23 +243,15 @@ impl Rule for Endpoint {
 
 /// A collector's address, with the path for traces where it has not got that yet.
 fn endpoint(text: &str) -> Result<Uri, &'static str> {
-    let whole = if text.trim_end_matches('/').ends_with(TRACES) {
-        text.to_owned()
-    } else {
-        format!("{}{TRACES}", text.trim_end_matches('/'))
-    };
-    address(&whole)
-}
-
-/// An address that can be posted to.
-fn address(text: &str) -> Result<Uri, &'static str> {
     const WRONG: &str = "a collector's address is like \"http://localhost:4318\" or \"https://otlp.example.org\" (OTLP over HTTP; not the port of gRPC)";
     if text.contains(['?', '#', '@']) {
         return Err(
             "a collector's address has no user name, query or fragment; what lets the console in belongs into `headers`",
         );
     }
-    let uri: Uri = text.parse().map_err(|_| WRONG)?;
+    let base = text.trim_end_matches('/');
+    let base = base.strip_suffix(TRACES).unwrap_or(base);
+    let uri: Uri = format!("{base}{TRACES}").parse().map_err(|_| WRONG)?;
     let is_known = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_known || uri.host().is_none_or(str::is_empty) {
         return Err(WRONG);

@@ -2,21 +2,18 @@
 
 use std::pin::Pin;
 
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use thiserror::Error;
-use tokio::time::timeout;
 
 use crate::server::config::oidc::ProviderConfig;
-use crate::server::https::{Asker, in_words};
+use crate::server::http_client::HttpClient;
 
 /// The longest answer that is read, in bytes: keys of a provider are some thousands, what it says of somebody in many groups more.
 const LARGEST: usize = 512 * 1024;
 
 /// Who asks the provider.
 pub(super) struct Http {
-    asker: Asker,
-    timeout: std::time::Duration,
+    client: HttpClient,
     only_https: bool,
 }
 
@@ -28,8 +25,7 @@ pub(super) struct Unanswered(pub String);
 impl Http {
     pub(super) fn new(config: &ProviderConfig) -> Self {
         Self {
-            asker: Asker::new(config.roots.as_ref()),
-            timeout: config.timeout,
+            client: HttpClient::new(config.roots.as_ref(), config.timeout),
             only_https: config.issuer.starts_with("https:"),
         }
     }
@@ -37,26 +33,14 @@ impl Http {
     /// Asks once. A redirect is an answer like others, and none that anybody can use.
     pub(super) async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, Unanswered> {
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let says = |why: String| Unanswered(format!("{host}: {why}"));
         if self.only_https && request.uri().scheme_str() != Some("https") {
-            return Err(says("it names an address that is not https".to_owned()));
+            let why = format!("{host}: it names an address that is not https");
+            return Err(Unanswered(why));
         }
-        let exchange = async {
-            let answer = self.asker.ask(request.map(Full::from)).await;
-            let (parts, body) = answer.map_err(|why| says(in_words(&why)))?.into_parts();
-            let body = Limited::new(body, LARGEST).collect().await;
-            let body = body.map_err(|why| match why.downcast_ref::<LengthLimitError>() {
-                Some(_) => says(format!("its answer is longer than {LARGEST} bytes")),
-                None => says(in_words(&*why)),
-            })?;
-            Ok(http::Response::from_parts(parts, body.to_bytes().to_vec()))
-        };
-        match timeout(self.timeout, exchange).await {
-            Ok(ended) => ended,
-            Err(_elapsed) => Err(says(format!(
-                "no answer within {} ms",
-                self.timeout.as_millis()
-            ))),
+        let exchange = self.client.exchange(request.map(Into::into), LARGEST);
+        match exchange.await {
+            Ok(answer) => Ok(answer.map(Into::into)),
+            Err(why) => Err(Unanswered(format!("{host}: {why}"))),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::domain::Timestamp;
 use crate::server::access::oidc::claims::found;
 use crate::server::access::oidc::{Begun, Brought, Claims, Refusal};
 use crate::server::config::oidc::ProviderConfig;
-use crate::server::https::in_words;
+use crate::server::http_client::error_chain;
 
 /// Whether this can be spoken.
 pub const IS_BUILT_IN: bool = true;
@@ -209,7 +209,7 @@ impl Provider {
         let issuer = IssuerUrl::new(self.config.issuer.clone());
         let issuer = issuer.map_err(|why| Refusal::Away(format!("issuer: {why}")))?;
         let discovered = ProviderMetadataWithLogout::discover_async(issuer, &self.http).await;
-        discovered.map_err(|why: DiscoveryError<Unanswered>| Refusal::Away(in_words(&why)))
+        discovered.map_err(|why: DiscoveryError<Unanswered>| Refusal::Away(error_chain(&why)))
     }
 }
 

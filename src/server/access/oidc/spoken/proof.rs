@@ -19,7 +19,7 @@ use super::{Client, Provider};
 use crate::domain::Timestamp;
 use crate::server::access::oidc::claims::merge;
 use crate::server::access::oidc::{Claims, Refusal};
-use crate::server::https::in_words;
+use crate::server::http_client::error_chain;
 
 /// Clocks are a little apart everywhere.
 const LEEWAY: Duration = Duration::from_mins(1);
@@ -80,7 +80,7 @@ pub(super) fn claims(
             }
         }
         Err(why @ ClaimsVerificationError::SignatureVerification(_)) => {
-            return Err(Unproven::Signature(in_words(&why)));
+            return Err(Unproven::Signature(error_chain(&why)));
         }
         Err(why) => return Err(Unproven::Otherwise(unproven(&why, &token.to_string(), now))),
     }
@@ -136,7 +136,7 @@ impl Provider {
         let more: UserInfoClaims<Others, CoreGenderClaim> = request
             .request_async(&self.http)
             .await
-            .map_err(|why| Refusal::Away(in_words(&why)))?;
+            .map_err(|why| Refusal::Away(error_chain(&why)))?;
         if let Ok(Value::Object(more)) = serde_json::to_value(&more) {
             merge(claims, more);
         }
