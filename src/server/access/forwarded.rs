@@ -2,12 +2,12 @@
 //! count.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 
 use axum::extract::{ConnectInfo, Request};
 use axum::http::header::FORWARDED;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
+use parking_lot::Mutex;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -92,14 +92,11 @@ impl Proxies {
 
     /// Whoever said for whom it calls and is not listed.
     pub fn unlisted(&self) -> Vec<IpAddr> {
-        self.unlisted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.unlisted.lock().clone()
     }
 
     fn note_unlisted(&self, peer: IpAddr) {
-        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unlisted = self.unlisted.lock();
         if unlisted.len() < MOST_UNLISTED && !unlisted.contains(&peer) {
             unlisted.push(peer);
             tracing::warn!(

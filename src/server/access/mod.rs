@@ -18,12 +18,13 @@ mod throttle;
 pub mod tokens;
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, header};
-
+use parking_lot::RwLock;
 use prometheus::core::Collector;
 use tokio::sync::watch;
 
@@ -53,7 +54,7 @@ use crate::domain::{Came, Fault, Me};
 pub struct Access {
     clock: Clock,
     audit: Audit,
-    known: RwLock<Arc<Known>>,
+    known: ArcSwap<Known>,
     /// Rises whenever another configuration holds.
     edition: watch::Sender<u64>,
     /// Of those who need not, also others than this machine's own are let in.
@@ -121,7 +122,7 @@ impl Access {
         Self {
             clock,
             audit,
-            known: RwLock::new(Arc::new(Known::of(config, listen, None))),
+            known: ArcSwap::from_pointee(Known::of(config, listen, None)),
             edition: watch::Sender::new(0),
             to_anyone: config.anyone_on_the_network,
             https: config.https,
@@ -142,13 +143,13 @@ impl Access {
     /// Takes over whom the configuration names by now. Whom something let in that is another by now is out.
     pub fn replace(&self, config: &AccessConfig) {
         let known = Arc::new(Known::of(config, self.listen, Some(&self.known())));
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        self.known.store(known);
         self.edition.send_modify(|edition| *edition += 1);
     }
 
     /// The configuration was read again, and what it says does not hold for this reason; or it does.
     pub fn note_trouble(&self, trouble: Option<String>) {
-        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *self.trouble.write() = trouble;
     }
 
     /// Whether what the configuration says now does not hold.
@@ -157,8 +158,7 @@ impl Access {
     }
 
     fn trouble(&self) -> Option<String> {
-        let trouble = self.trouble.read();
-        trouble.unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.read().clone()
     }
 
     /// Told to those who look after the console.
@@ -188,8 +188,7 @@ impl Access {
     }
 
     fn known(&self) -> Arc<Known> {
-        // Only ever replaced as a whole.
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        self.known.load_full()
     }
 
     /// Whether the browser reached the console over `https`.

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::asked::{Asked, By, End, short};
 use crate::domain::{ActEnd, ActKind, Timestamp};
@@ -104,7 +105,7 @@ impl Counted {
 impl Refusals {
     /// Takes note of a refusal; true if it is to be written down by itself, otherwise it is counted.
     pub fn take_in(&self, asked: &Asked<'_>, code: &'static str, now: Timestamp) -> bool {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.by_client.len() >= MAX_APART {
             state.by_client.retain(|_, written| !written.is_over(now));
         }
@@ -141,7 +142,7 @@ impl Refusals {
 
     /// Counts what could not be written down together either.
     pub fn count_again(&self, mut counted: Counted) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.counted.len() >= MAX_APART && !state.counted.contains_key(&counted.kind) {
             counted.kind.client = None;
         }
@@ -159,15 +160,10 @@ impl Refusals {
 
     /// What was counted for a minute, or everything that was counted; it is counted here no more.
     pub fn take(&self, everything: bool, now: Timestamp) -> Vec<Counted> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let due = |_: &Kind, counted: &mut Counted| everything || is_over(counted.since, now);
         let due = state.counted.extract_if(due);
         due.map(|(_, counted)| counted).collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Every change of it is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -264,7 +260,7 @@ mod tests {
         let apart = (0..clients)
             .filter(|address| refusals.take_in(&asked("a", *address), "forbidden", NOW));
         assert_eq!(apart.count(), usize::try_from(MAX_IN_ALL).unwrap());
-        let state = refusals.state();
+        let state = refusals.0.lock();
         assert!(
             state.by_client.len() <= MAX_APART + 1,
             "{}",

@@ -1,8 +1,9 @@
 //! The whole board for those who watch everything: written out once for all who come at about the same time.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::Index;
@@ -30,8 +31,7 @@ pub(super) struct LatestFull(Arc<Mutex<Weak<FullSnapshot>>>);
 impl Index {
     /// All that somebody may see, now or a few changes ago.
     pub(super) fn full(&self, sight: &Sight) -> Arc<FullSnapshot> {
-        let latest = self.full.0.lock();
-        let mut latest = latest.unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.full.0.lock();
         let of = self.snapshot();
         let oldest = of.id().seq.saturating_sub(STILL_NEW);
         let shared = latest.upgrade().filter(|full| {

@@ -1,9 +1,10 @@
 //! The stream of changes: a bounded ring that every viewer reads at its own pace, falling back to a snapshot.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::event::{Event, EventId};
@@ -42,7 +43,7 @@ impl Stream {
     /// Applies these changes to the observer's copy, and makes both known.
     pub(super) fn publish(&self, index: &mut IndexSnapshot, changes: Vec<Change>) {
         // Who is told of changes finds the snapshot with them, and the other way round.
-        let mut recent = self.recent();
+        let mut recent = self.recent.lock();
         for change in changes {
             index.id.seq += 1;
             index.apply(&change);
@@ -60,7 +61,7 @@ impl Stream {
 
     /// Makes the observer's copy known after a change that no event tells of: everybody who watches gets all of it again.
     pub(super) fn begin_again(&self, index: &mut IndexSnapshot) {
-        let mut recent = self.recent();
+        let mut recent = self.recent.lock();
         recent.ring.clear();
         index.id.seq += 1;
         self.newest.store(Arc::new(index.clone()));
@@ -80,7 +81,7 @@ impl Stream {
 
     /// How many changes of a group were published, by their kind.
     pub fn published(&self, group: &str) -> Vec<(&'static str, u64)> {
-        self.recent().published.of(group).collect()
+        self.recent.lock().published.of(group).collect()
     }
 
     /// What changed since, and where the stream stands now; nothing where that is not known any more.
@@ -89,7 +90,7 @@ impl Stream {
         since: EventId,
         sight: &Sight,
     ) -> Option<(EventId, Vec<Arc<Event>>)> {
-        let recent = self.recent();
+        let recent = self.recent.lock();
         let place = self.newest.load().id();
         let missed = self.missed(&recent, since)?;
         let skip = recent.ring.len().saturating_sub(missed);
@@ -100,7 +101,7 @@ impl Stream {
 
     /// Whether somebody who was told everything up to there can be told what came after it.
     pub(super) fn continues(&self, place: EventId) -> bool {
-        self.missed(&self.recent(), place).is_some()
+        self.missed(&self.recent.lock(), place).is_some()
     }
 
     /// How many changes came after that place, if all of them are kept.
@@ -118,11 +119,6 @@ impl Stream {
     /// Told the newest sequence number whenever something was published.
     pub fn latest(&self) -> watch::Receiver<u64> {
         self.latest.subscribe()
-    }
-
-    fn recent(&self) -> MutexGuard<'_, Recent> {
-        // A reader that panicked left it as it was: only the observer writes.
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::event::{EventId, write_event};
 use super::fold::same;
@@ -51,7 +52,7 @@ impl ViewSnapshot {
             return Arc::new(viewer.next(self, stream, now));
         }
         // One at a time: those who come to the same step at the same moment share it.
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.steps.lock();
         let step = steps
             .entry(viewer.seen)
             .or_insert_with(|| Arc::new(viewer.next(self, stream, now)));

@@ -1,8 +1,8 @@
 //! How connections to the database are opened: one to write with, a few to read with.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions, install_default_drivers};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions as _, Executor as _};
 use tokio::time::timeout;
@@ -45,12 +45,12 @@ impl Connections {
 
     /// The connections for reading, while the database is open.
     pub fn readers(&self) -> Option<AnyPool> {
-        locked(&self.readers).clone()
+        self.readers.lock().clone()
     }
 
     /// Opens the database, brings its schema up to date and answers the connection to write with.
     pub async fn open(&self) -> Result<AnyConnection, StorageError> {
-        if let Some((at, why)) = &*locked(&self.failed)
+        if let Some((at, why)) = &*self.failed.lock()
             && at.elapsed() < PAUSE
         {
             return Err(why.clone());
@@ -64,10 +64,10 @@ impl Connections {
             StorageUrl::Postgres(url) => postgres(url).await,
         };
         let (db, options) = opened.inspect_err(|why| {
-            *locked(&self.failed) = Some((Instant::now(), why.clone()));
+            *self.failed.lock() = Some((Instant::now(), why.clone()));
         })?;
-        *locked(&self.failed) = None;
-        *locked(&self.readers) = Some(self.pool(options));
+        *self.failed.lock() = None;
+        *self.readers.lock() = Some(self.pool(options));
         Ok(db)
     }
 
@@ -89,7 +89,7 @@ impl Connections {
 
     /// Closes what reads; the next write opens everything again.
     pub async fn close(&self) {
-        let readers = locked(&self.readers).take();
+        let readers = self.readers.lock().take();
         if let Some(readers) = readers {
             // Whoever reads ends that first, and may take long.
             tokio::spawn(async move { readers.close().await });
@@ -110,9 +110,4 @@ async fn postgres(url: &str) -> Result<(AnyConnection, AnyConnectOptions), Stora
             "no connection within {CONNECT_TIMEOUT:?}"
         ))),
     }
-}
-
-fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change of it is whole.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
