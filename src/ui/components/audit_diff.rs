@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::{ActOutcome, Answer, Audited, NodeAct};
 use crate::ui::format;
+use crate::ui::kit::Table;
 use crate::ui::words::audit as words;
 use crate::ui::words::lock::name as owner_name;
 use crate::ui::words::{punctuation, told};
@@ -40,17 +41,15 @@ pub fn AuditDiff(
         })
         .collect();
     view! {
-        <table class="w-full text-xs" aria-label=words::each_node()>
-            <thead>
-                <tr>
-                    {[words::node(), words::before(), words::after()]
-                        .map(|word| view! { <th scope="col" class=HEAD>{word}</th> })
-                        .into_iter()
-                        .collect_view()}
-                </tr>
-            </thead>
-            <tbody>{rows} {seen}</tbody>
-        </table>
+        <Table
+            titles=vec![words::node(), words::before(), words::after()]
+            title_class=HEAD
+            class="w-full text-xs"
+            label=words::each_node()
+        >
+            {rows}
+            {seen}
+        </Table>
     }
 }
 

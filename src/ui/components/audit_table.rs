@@ -6,6 +6,7 @@ use super::audit_diff::AuditDiff;
 use super::lock_name::LockName;
 use crate::domain::{ActEnd, AuditFilter, Audited, Timestamp};
 use crate::ui::audit_query::AuditQuery;
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::{audit as words, punctuation, told, verdicts};
@@ -28,7 +29,7 @@ pub fn AuditTable(
         words::end(),
     ];
     view! {
-        <div class="overflow-x-auto rounded-xl border border-line bg-surface shadow-lift">
+        <div class=format!("overflow-x-auto {CARD}")>
             <table class="card-table w-full text-sm" role="table">
                 <caption class="sr-only">{words::caption()}</caption>
                 <thead role="rowgroup" class="border-b border-line">

@@ -42,7 +42,6 @@ pub fn ConfigTrouble() -> impl IntoView {
                 {mistake}
                 {in_clear}
             }
-            .into_any()
         })
     };
     view! { <Transition fallback=|| ()>{move || shown()}</Transition> }

@@ -75,7 +75,7 @@ fn Kind(severity: Severity, checkup: Memo<Option<Checkup>>) -> impl IntoView {
     view! {
         // By all that they say: one that says the same as before stays open if it was.
         <For each=of_it key=Clone::clone let:finding>
-            {view! { <One finding /> }.into_any()}
+            <One finding />
         </For>
     }
 }

@@ -6,7 +6,7 @@ use super::node_strip::state_tone;
 use crate::domain::NodeState;
 use crate::domain::node_past::{Hour, MINUTES, Minute, Stretch};
 use crate::ui::format;
-use crate::ui::kit::Tone;
+use crate::ui::kit::{Table, Tone};
 use crate::ui::words::{nodes as words, punctuation, verdicts};
 
 /// The width of a minute, and of the bar in it.
@@ -23,8 +23,8 @@ pub fn HealthStrip(
 ) -> impl IntoView {
     let minutes = hour.minutes();
     let label = sentence(&minutes);
-    let bars: Vec<AnyView> = minutes.iter().enumerate().map(bar).collect();
-    let rows: Vec<AnyView> = hour.stretches().iter().rev().map(row).collect();
+    let bars = minutes.iter().enumerate().map(bar).collect_view();
+    let rows = hour.stretches().iter().rev().map(row).collect_view();
     view! {
         <figure class="flex flex-col gap-1">
             <figcaption class="text-xs text-muted">{words::last_hour()}</figcaption>
@@ -39,24 +39,20 @@ pub fn HealthStrip(
             </svg>
             <details class="text-xs">
                 <summary class="text-muted">{words::as_a_table()}</summary>
-                <table class="mt-1 w-full">
-                    <thead>
-                        <tr>
-                            {[words::hour_from(), words::hour_minutes(), words::hour_state(), words::hour_slowest()]
-                                .map(|word| view! { <th scope="col" class="pe-3 text-start font-medium text-muted">{word}</th> })
-                                .into_iter()
-                                .collect_view()}
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
+                <Table
+                    titles=vec![words::hour_from(), words::hour_minutes(), words::hour_state(), words::hour_slowest()]
+                    title_class="pe-3 text-start font-medium text-muted"
+                    class="mt-1 w-full"
+                >
+                    {rows}
+                </Table>
             </details>
         </figure>
     }
 }
 
 /// A full bar while it is up, half of one where it was away for a part, a low one while it was away, a dash where nobody knows.
-fn bar((n, minute): (usize, &Minute)) -> AnyView {
+fn bar((n, minute): (usize, &Minute)) -> impl IntoView + use<> {
     let (tone, height) = match (minute.worst, minute.answered) {
         (None, _) => (Tone::Plain, 2),
         (Some(NodeState::Up), _) => (Tone::Good, HEIGHT - 4),
@@ -66,10 +62,9 @@ fn bar((n, minute): (usize, &Minute)) -> AnyView {
     let x = (n * STEP).to_string();
     let y = (HEIGHT - height).to_string();
     view! { <rect class=tone.text() fill="currentColor" x=x y=y width=BAR.to_string() height=height.to_string()></rect> }
-        .into_any()
 }
 
-fn row(stretch: &Stretch) -> AnyView {
+fn row(stretch: &Stretch) -> impl IntoView + use<> {
     let state = match (stretch.worst, stretch.answered) {
         (None, _) => words::not_looked_at().to_owned(),
         (Some(NodeState::Up), _) => verdicts::up().to_owned(),
@@ -85,7 +80,6 @@ fn row(stretch: &Stretch) -> AnyView {
             <td>{slowest.unwrap_or_else(|| "–".to_owned())}</td>
         </tr>
     }
-    .into_any()
 }
 
 /// The whole strip in a sentence.

@@ -111,7 +111,6 @@ fn Shown(history: History, id: LockId) -> impl IntoView {
     }
     let gaps = history.gaps_ms();
     let (holds, beats) = (history.holds.clone(), history.beats);
-    let owners = view! { <OwnersChart holds beats /> }.into_any();
     let lines = history.holds.into_iter().zip(gaps);
     let mut lines: Vec<_> = lines
         .map(|(hold, gap)| view! { <Line hold gap id=id.clone() /> })
@@ -128,7 +127,7 @@ fn Shown(history: History, id: LockId) -> impl IntoView {
     });
     view! {
         {lease}
-        {owners}
+        <OwnersChart holds beats />
         <p class="mb-3">{usual}</p>
         <ol class="flex flex-col gap-2" aria-label=words::holds()>
             {lines}
@@ -162,8 +161,7 @@ fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
             (count > 0).then(|| renewed::count(&format::counted(count as usize, "renewal")))
         }
     };
-    let ending =
-        view! { <Badge tone=tone(hold.ending)>{words::ended(hold.ending)}</Badge> }.into_any();
+    let ending = hold.ending;
     let lasted = move || format::span(hold.lasted_ms(live.now.get()) / 100 * 100);
     view! {
         {gap
@@ -175,7 +173,7 @@ fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
                 {label.map(|label| view! { <bdi class="font-medium wrap-anywhere">{label}</bdi> " " })}
                 <span class="font-mono text-xs text-muted">{digits}"…"</span>
             </span>
-            {ending}
+            <Badge tone=tone(ending)>{words::ended(ending)}</Badge>
             <span class="text-muted tabular-nums">{span}{punctuation::comma()}{lasted}{renewals}</span>
         </li>
     }

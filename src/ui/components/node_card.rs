@@ -12,6 +12,7 @@ use crate::domain::{
     Finding, GroupView, MissingPermission, Moved, NodePast, NodeState, NodeView, Role, Timestamp,
 };
 use crate::ui::format;
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Banner, CopyButton, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::{findings, nodes as words, punctuation, told, verdicts};
@@ -70,7 +71,7 @@ pub fn NodeCard(
         })
     });
     view! {
-        <article class="flex min-w-0 flex-col gap-3 rounded-xl border border-line bg-surface p-4 shadow-lift" aria-label=name>
+        <article class=format!("flex min-w-0 flex-col gap-3 p-4 {CARD}") aria-label=name>
             <header class="flex items-baseline justify-between gap-3">
                 <div class="min-w-0">
                     <h3 class="text-base font-semibold wrap-anywhere">{name}</h3>
@@ -122,9 +123,9 @@ const FACTS: &str =
 
 type Fact = (&'static str, String);
 
-fn shown(facts: Vec<Fact>) -> AnyView {
-    let fact = |(name, value): Fact| view! { <dt>{name}</dt> <dd>{value}</dd> }.into_any();
-    facts.into_iter().map(fact).collect_view().into_any()
+fn shown(facts: Vec<Fact>) -> impl IntoView {
+    let fact = |(name, value): Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
+    facts.into_iter().map(fact).collect_view()
 }
 
 /// What the doctor says of it, for whoever would have to look for it far below.

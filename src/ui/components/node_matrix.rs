@@ -6,6 +6,8 @@ use super::node_dots::{Dot, Mark};
 use super::owner_name::OwnerName;
 use crate::domain::{Answer, GroupView, Lock, NodeAnswer, NodeView, Owner, Timestamp};
 use crate::ui::format::{self, LeaseWords};
+use crate::ui::kit::Table;
+use crate::ui::kit::card::CARD;
 use crate::ui::live::Live;
 use crate::ui::words::lock as words;
 use crate::ui::words::told;
@@ -40,23 +42,14 @@ pub fn NodeMatrix(
     let head = "px-3 py-1.5 text-start font-medium text-muted whitespace-nowrap";
     view! {
         <div
-            class="overflow-x-auto rounded-xl border border-line bg-surface shadow-lift"
+            class=format!("overflow-x-auto {CARD}")
             role="region"
             aria-label=words::nodes()
             tabindex="0"
         >
-            <table class="card-table w-full border-collapse" role="table">
-                <thead role="rowgroup">
-                    <tr role="row">
-                        {titles
-                            .map(|title| view! { <th scope="col" role="columnheader" class=head>{title}</th> })
-                            .collect_view()}
-                    </tr>
-                </thead>
-                <tbody role="rowgroup">
-                    {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
-                </tbody>
-            </table>
+            <Table titles=titles.to_vec() title_class=head class="card-table w-full border-collapse">
+                {move || names.get().into_iter().map(|name| view! { <NodeLine name lock group /> }).collect_view()}
+            </Table>
         </div>
     }
 }
@@ -96,7 +89,7 @@ fn NodeLine(name: String, lock: Signal<Lock>, group: Signal<Option<GroupView>>) 
         let each = owners.into_iter().map(|owner| {
             let since = lock.holder(&owner.fingerprint).map(|holder| holder.acquired_at);
             let held = since.map(|since| {
-                view! { <span class="text-muted">{format::clock(u64::try_from(live.now.get().millis_since(since)).unwrap_or(0))}</span> }
+                view! { <span class="text-muted">{format::elapsed(since, live.now.get())}</span> }
             });
             view! { <span class="flex flex-wrap items-baseline gap-x-2"><OwnerName owner /> {held}</span> }
         });

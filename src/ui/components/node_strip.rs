@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::coverage;
-use crate::domain::{Environment, GroupKind, GroupView, NodeState};
+use crate::domain::{Environment, GroupKind, GroupView, NodeState, Timestamp};
 use crate::ui::format;
 use crate::ui::kit::{Badge, Link, Tone};
 use crate::ui::live::Live;
@@ -99,10 +99,8 @@ fn NodeStrip(name: String) -> impl IntoView {
         let group = group.read();
         let group = group.as_ref()?;
         let words = quorum(group);
-        Some(
-            view! { <EnvironmentBadge environment=group.environment /> <span class="max-sm:hidden">{words}</span> }
-                .into_any(),
-        )
+        let environment = group.environment;
+        Some(view! { <EnvironmentBadge environment /> <span class="max-sm:hidden">{words}</span> })
     };
     let nodes = move || {
         let group = group.read();
@@ -118,40 +116,32 @@ fn NodeStrip(name: String) -> impl IntoView {
             .map(|group| coverage::sentence(&group.coverage, live.now.get()));
         seen.unwrap_or_default()
     };
-    view! {
-            <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
-                <span class="inline-flex items-center gap-2">
-                    <span class="font-medium text-ink wrap-anywhere">{name}</span>
-                    {move || about()}
-                </span>
-                <ul aria-label=words::nodes() class="flex flex-wrap items-center gap-x-3">
-                    {move || {
-                        nodes()
-    .into_iter()
-                            .map(|(name, state, since)| {
-                                view! {
-                                    <li class="inline-flex items-center gap-1">
-                                        <span>{name}</span>
-                                        <StateDot state />
-                                        {(state != NodeState::Up)
-                                            .then(|| {
-                                                view! {
-                                                    <span class=state_tone(state).text()>
-                                                        {verdicts::node_state(state)} " "
-                                                        {move || since.map(|since| format::elapsed(since, live.now.get())).unwrap_or_default()}
-                                                    </span>
-                                                }
-                                            })}
-                                    </li>
-                                }
-                            })
-                            .collect_view()
-                    }}
-                </ul>
-                // A phone has it on the page of the nodes, and where nothing is found.
-                <span class="max-sm:hidden">{move || seen()}</span>
-            </div>
+    let node = move |(name, state, since): (String, NodeState, Option<Timestamp>)| {
+        let lasts = move || since.map(|since| format::elapsed(since, live.now.get()));
+        let away = (state != NodeState::Up).then(|| {
+            view! { <span class=state_tone(state).text()>{verdicts::node_state(state)} " " {move || lasts().unwrap_or_default()}</span> }
+        });
+        view! {
+            <li class="inline-flex items-center gap-1">
+                <span>{name}</span>
+                <StateDot state />
+                {away}
+            </li>
         }
+    };
+    view! {
+        <div class="flex flex-wrap items-center gap-x-4 gap-y-1 text-muted">
+            <span class="inline-flex items-center gap-2">
+                <span class="font-medium text-ink wrap-anywhere">{name}</span>
+                {move || about()}
+            </span>
+            <ul aria-label=words::nodes() class="flex flex-wrap items-center gap-x-3">
+                {move || nodes().into_iter().map(node).collect_view()}
+            </ul>
+            // A phone has it on the page of the nodes, and where nothing is found.
+            <span class="max-sm:hidden">{move || seen()}</span>
+        </div>
+    }
 }
 
 /// How the nodes of a group serve locks together, in words.

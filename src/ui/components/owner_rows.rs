@@ -49,7 +49,6 @@ pub fn OwnerRows(
                 {content}
             </th>
         }
-        .into_any()
     });
     view! {
         <div class=CARD>

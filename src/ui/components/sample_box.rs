@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::fault_notice::FaultNotice;
 use crate::domain::{GroupView, Lock, MonitorSample, Place, SampledLock, Verb};
-use crate::ui::kit::{Button, FoldedCard};
+use crate::ui::kit::{Button, FoldedCard, Table};
 use crate::ui::live::Live;
 use crate::ui::words::act::sample as words;
 use crate::ui::words::told;
@@ -97,21 +97,16 @@ fn Counted(told: SampledLock, unknown: Option<String>) -> impl IntoView {
     };
     let clients = told.clients.join(", ");
     view! {
-        <table class="w-full text-left">
-            <thead class="text-muted">
-                <tr>
-                    <th scope="col">{words::attempts()}</th>
-                    <th scope="col">{words::failed()}</th>
-                    <th scope="col">{words::from()}</th>
-                </tr>
-            </thead>
-            <tbody>
-                <tr>
-                    <td>{told.attempts}</td>
-                    <td>{failed}</td>
-                    <td class="wrap-anywhere">{clients}</td>
-                </tr>
-            </tbody>
-        </table>
+        <Table
+            titles=vec![words::attempts(), words::failed(), words::from()]
+            title_class="text-muted"
+            class="w-full text-left"
+        >
+            <tr>
+                <td>{told.attempts}</td>
+                <td>{failed}</td>
+                <td class="wrap-anywhere">{clients}</td>
+            </tr>
+        </Table>
     }
 }

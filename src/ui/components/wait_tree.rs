@@ -6,6 +6,7 @@ use super::lock_name::LockName;
 use super::owner_name::OwnerName;
 use crate::domain::way_out::WayOut;
 use crate::domain::{LockId, Owner, WaitedFor, Waiter, Waits, WaitsIn};
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Badge, Banner, Link, Tone};
 use crate::ui::live::Live;
 use crate::ui::words::{punctuation, waits as words};
@@ -23,7 +24,7 @@ pub fn WaitTree(
         .map(|root| {
             let out = waits.way_out(&root.lock);
             view! {
-                <li class="rounded-xl border border-line bg-surface p-4 shadow-lift">
+                <li class=format!("p-4 {CARD}")>
                     {out.map(|out| view! { <Out out /> })}
                     {one(&waits, root, &mut Vec::new())}
                 </li>
@@ -122,10 +123,11 @@ fn Blocks(lock: WaitedFor) -> impl IntoView {
     let live = Live::expect();
     let since = lock.held_since;
     let held = move || Some(words::held_for(format::elapsed(since?, live.now.get())));
-    let owners: Vec<AnyView> = lock.owners.iter().map(owner).collect();
-    let owners = if owners.is_empty() {
+    let owners = if lock.owners.is_empty() {
         view! { <span class="text-muted">{words::nobody_seen()}</span> }.into_any()
     } else {
+        let owner = |owner: &Owner| view! { <OwnerName owner=owner.clone() /> };
+        let owners = lock.owners.iter().map(owner).collect_view();
         view! { <span class="text-muted">{words::held_by()}</span> {owners} <span class="text-muted tabular-nums">{held}</span> }
             .into_any()
     };
@@ -138,10 +140,6 @@ fn Blocks(lock: WaitedFor) -> impl IntoView {
             {lock.deadlock.then(|| view! { <Deadlock /> })}
         </p>
     }
-}
-
-fn owner(owner: &Owner) -> AnyView {
-    view! { <OwnerName owner=owner.clone() /> }.into_any()
 }
 
 #[component]

@@ -12,6 +12,7 @@ pub mod empty;
 pub mod field;
 pub mod icon;
 pub mod link;
+pub mod table;
 
 pub use badge::{Badge, Tone};
 pub use banner::Banner;
@@ -23,3 +24,4 @@ pub use empty::Empty;
 pub use field::{Binding, CheckboxField, Choice, Field, SelectField, TextField};
 pub use icon::{Icon, Sign};
 pub use link::{Link, use_replace_address};
+pub use table::Table;

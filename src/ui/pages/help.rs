@@ -130,7 +130,7 @@ fn Section(id: &'static str, words: &'static str, children: Children) -> impl In
     }
 }
 
-fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> AnyView {
+fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> impl IntoView {
     let row = |(term, meaning)| {
         view! {
             <div class="grid gap-x-4 border-b border-line py-1.5 sm:grid-cols-[9rem_1fr]">
@@ -139,7 +139,7 @@ fn terms<const N: usize>(terms: [(&'static str, &'static str); N]) -> AnyView {
             </div>
         }
     };
-    view! { <dl>{terms.map(row).collect_view()}</dl> }.into_any()
+    view! { <dl>{terms.map(row).collect_view()}</dl> }
 }
 
 fn searches() -> impl IntoView {

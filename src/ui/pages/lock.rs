@@ -22,6 +22,7 @@ use crate::ui::components::sample_box::SampleBox;
 use crate::ui::components::script_box::ScriptBox;
 use crate::ui::components::verdict_badge::{FlagWords, VerdictBadge, telling_flags};
 use crate::ui::components::verdict_sentence::VerdictSentence;
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Button, Icon, Link, Sign, Variant};
 use crate::ui::live::Loading;
 use crate::ui::live::{Gone, Live};
@@ -254,7 +255,7 @@ fn Shown(
                 <ScriptBox lock production />
             </div>
             <div class="flex min-w-0 flex-col gap-4 max-lg:contents">
-                <section class="rounded-xl max-lg:-order-1 border border-line bg-surface p-4 shadow-lift" aria-label=words::facts()>
+                <section class=format!("p-4 max-lg:-order-1 {CARD}") aria-label=words::facts()>
                     <LockFacts lock ended=Signal::derive(move || ended.get().map(|gone| gone.at)) />
                 </section>
                 <LockWaiters id=id.clone() asked=waits />

@@ -141,7 +141,7 @@ fn HowItEnded(ended: RwSignal<Option<Ended>>) -> impl IntoView {
                     </p>
                     {end}
                 </section>
-            }.into_any()
+            }
         })
     };
     view! { {move || shown()} }

@@ -116,7 +116,7 @@ fn Groups(query: Memo<NodesQuery>, told: RwSignal<Option<NodesTold>>) -> impl In
     view! {
         <div class="flex flex-col gap-8">
             <For each=names key=Clone::clone let:name>
-                {view! { <Group name told found /> }.into_any()}
+                <Group name told found />
             </For>
             {nothing}
             {more}
@@ -215,7 +215,7 @@ fn Group(
 }
 
 /// What kind of group it is, and how many of its nodes can be asked.
-fn about(group: &Option<GroupView>) -> Option<AnyView> {
+fn about(group: &Option<GroupView>) -> Option<impl IntoView + use<>> {
     let group = group.as_ref()?;
     let up = words::up_of(group.nodes_up(), group.nodes.len());
     let kind = quorum(group);
@@ -223,14 +223,11 @@ fn about(group: &Option<GroupView>) -> Option<AnyView> {
         view! { <Badge title=words::read_only_why()>{words::read_only()}</Badge> }
     });
     let environment = group.environment;
-    Some(
-        view! {
-            <EnvironmentBadge environment />
-            {read_only}
-            <span class="text-muted">{kind} {punctuation::comma()} {up}</span>
-        }
-        .into_any(),
-    )
+    Some(view! {
+        <EnvironmentBadge environment />
+        {read_only}
+        <span class="text-muted">{kind} {punctuation::comma()} {up}</span>
+    })
 }
 
 fn seen(group: &Option<GroupView>, now: Timestamp) -> String {

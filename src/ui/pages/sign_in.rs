@@ -6,6 +6,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_location;
 
 use crate::domain::WaysIn;
+use crate::ui::kit::card::CARD;
 use crate::ui::kit::{Banner, Button, Field, Tone, Variant, field::CONTROL};
 use crate::ui::paths;
 use crate::ui::words::{frame, sign_in as words};
@@ -76,7 +77,7 @@ fn WithProvider(provider: String, next: String, with_password: bool) -> impl Int
 #[component]
 fn WithPassword(next: String) -> impl IntoView {
     view! {
-        <form method="post" action=paths::SIGN_IN class="flex flex-col gap-3 rounded-xl border border-line bg-surface p-5 shadow-lift">
+        <form method="post" action=paths::SIGN_IN class=format!("flex flex-col gap-3 p-5 {CARD}")>
             <input type="hidden" name="next" value=next />
             <Field id="name" label=frame::name()>
                 <input id="name" name="name" class=CONTROL required=true autofocus=true autocomplete="username" autocapitalize="none" spellcheck="false" aria-describedby="name-hint" />

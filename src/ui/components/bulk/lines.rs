@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::report::told;
 use super::run::{Line, Run};
 use crate::ui::components::lock_name::LockName;
+use crate::ui::kit::Table;
 use crate::ui::live::Live;
 use crate::ui::words::bulk as words;
 
@@ -26,20 +27,15 @@ pub(super) fn Lines(
             aria-label=words::each()
             tabindex="0"
         >
-            <table class="w-full border-collapse text-start [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top">
-                <thead>
-                    <tr>
-                        {[words::lock(), words::owner(), words::outcome()]
-                            .map(|title| view! { <th scope="col" class=head>{title}</th> })
-                            .collect_view()}
-                    </tr>
-                </thead>
-                <tbody>
-                    <For each=move || 0..count.get() key=|nth| *nth let:nth>
-                        {run.lines.with_untracked(|lines| lines.get(nth).cloned()).map(|line| view! { <Row run nth line /> })}
-                    </For>
-                </tbody>
-            </table>
+            <Table
+                titles=vec![words::lock(), words::owner(), words::outcome()]
+                title_class=head
+                class="w-full border-collapse text-start [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top"
+            >
+                <For each=move || 0..count.get() key=|nth| *nth let:nth>
+                    {run.lines.with_untracked(|lines| lines.get(nth).cloned()).map(|line| view! { <Row run nth line /> })}
+                </For>
+            </Table>
         </div>
     }
 }

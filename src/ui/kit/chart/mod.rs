@@ -7,6 +7,7 @@ mod spans;
 
 use leptos::prelude::*;
 
+use super::table::Table;
 pub use line::{Level, LineChart, Stroke};
 pub use spans::{Span, SpanChart, SpanRow};
 
@@ -64,12 +65,6 @@ pub fn Chart(
     children: Children,
 ) -> impl IntoView {
     let named = format!("{id}-summary");
-    let head = columns
-        .into_iter()
-        .map(|title| {
-            view! { <th scope="col" class="pe-4 text-start font-medium text-muted">{title}</th> }
-        })
-        .collect_view();
     let cells = move || {
         let row = |cells: Vec<String>| {
             let cell = |text| view! { <td class="pe-4">{text}</td> };
@@ -91,12 +86,9 @@ pub fn Chart(
             </figcaption>
             <details class="mt-1 text-xs">
                 <summary class="text-muted">{as_table}</summary>
-                <table class="mt-1 tabular-nums">
-                    <thead>
-                        <tr>{head}</tr>
-                    </thead>
-                    <tbody>{cells}</tbody>
-                </table>
+                <Table titles=columns title_class="pe-4 text-start font-medium text-muted" class="mt-1 tabular-nums">
+                    {cells}
+                </Table>
             </details>
         </figure>
     }

@@ -56,7 +56,7 @@ pub fn SpanChart(
 ) -> impl IntoView {
     let drawn = move || {
         let reach = reach.get();
-        let row = |row: SpanRow| view! { <Row row reach /> }.into_any();
+        let row = |row: SpanRow| view! { <Row row reach /> };
         rows.get().into_iter().map(row).collect_view()
     };
     let (as_table, columns, rows_of_table) = table;
