@@ -116,12 +116,6 @@ impl Lease {
             (None, None) => Ordering::Equal,
         }
     }
-
-    /// Under a fifth of a lease of `whole_ms` is left at `now`: the owner should have renewed or finished.
-    pub fn is_nearly_over(self, whole_ms: u64, now: Timestamp) -> bool {
-        self.remaining_ms(now)
-            .is_some_and(|left| left.saturating_mul(5) < whole_ms)
-    }
 }
 
 #[cfg(test)]
@@ -135,13 +129,5 @@ mod tests {
             r#"{"lease_ms":null,"expires_at":null}"#
         );
         assert_eq!(serde_json::from_str::<Lease>("{}").unwrap(), Lease::Never);
-    }
-
-    #[test]
-    fn under_a_fifth_left_is_nearly_over() {
-        let lease = Lease::until(Timestamp::from_millis(10_000), Timestamp::from_millis(0));
-        assert!(!lease.is_nearly_over(10_000, Timestamp::from_millis(8_000)));
-        assert!(lease.is_nearly_over(10_000, Timestamp::from_millis(8_001)));
-        assert!(!Lease::Never.is_nearly_over(10_000, Timestamp::from_millis(8_001)));
     }
 }

@@ -4,8 +4,19 @@ use crate::domain::{LockId, WaitedFor, Waits, WaitsIn};
 
 use super::paths;
 
-/// Which chains are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which chains are shown, each with its word in the URL.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Which {
     /// All.
     #[default]
@@ -16,26 +27,6 @@ pub enum Which {
     Queues,
     /// Those in which somebody waits through this console.
     Console,
-}
-
-impl Which {
-    /// Every choice, in the order of the filter.
-    pub const ALL: [Self; 4] = [
-        Self::Everything,
-        Self::Deadlocks,
-        Self::Queues,
-        Self::Console,
-    ];
-
-    /// The word in the URL.
-    fn slug(self) -> &'static str {
-        match self {
-            Self::Everything => "all",
-            Self::Deadlocks => "deadlocks",
-            Self::Queues => "queues",
-            Self::Console => "console",
-        }
-    }
 }
 
 /// The state of the page, all of it from the URL.
@@ -52,10 +43,7 @@ pub struct WaitsQuery {
 impl WaitsQuery {
     /// Reads the query of a URL.
     pub fn parse(search: &str) -> Self {
-        let which = paths::field(search, "only").and_then(|slug| {
-            let mut all = Which::ALL.into_iter();
-            all.find(|which| which.slug() == slug)
-        });
+        let which = paths::field(search, "only").and_then(|word| word.parse().ok());
         Self {
             text: paths::field(search, "q").unwrap_or_default(),
             group: paths::field(search, "group"),
@@ -66,8 +54,8 @@ impl WaitsQuery {
     /// What the URL says beside the search.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let group = self.group.clone().map(|group| ("group", group));
-        let which =
-            (self.which != Which::Everything).then(|| ("only", self.which.slug().to_owned()));
+        let is_narrowed = self.which != Which::Everything;
+        let which = is_narrowed.then(|| ("only", <&str>::from(self.which).to_owned()));
         group.into_iter().chain(which).collect()
     }
 
@@ -108,11 +96,13 @@ impl WaitsQuery {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     #[test]
     fn the_state_survives_the_address_bar() {
-        for which in Which::ALL {
+        for &which in Which::VARIANTS {
             let query = WaitsQuery {
                 text: "thread 1&x".to_owned(),
                 group: Some("orders é".to_owned()),

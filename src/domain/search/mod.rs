@@ -167,14 +167,6 @@ impl Search {
         self.terms.is_empty()
     }
 
-    /// A search for this very text, whatever is in it.
-    pub fn for_text(text: &str) -> Self {
-        let ask = Ask::Text(text.to_owned());
-        Self {
-            terms: vec![Term { not: false, ask }],
-        }
-    }
-
     /// The same with one more condition, unless it is there already.
     pub fn with(&self, ask: Ask) -> Self {
         let mut search = self.clone();

@@ -133,7 +133,9 @@ fn what_is_written_is_what_was_read() {
         assert_eq!(read(text).to_string(), printed, "{text}");
     }
     assert_eq!(read("a group:b c").without(1).to_string(), "a c");
-    assert_eq!(Search::for_text("verdict:x*").to_string(), "\"verdict:x*\"");
+    let text = Ask::Text("verdict:x*".to_owned());
+    let search = Search::default().with(text);
+    assert_eq!(search.to_string(), "\"verdict:x*\"");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 /// Which icon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
 pub enum Sign {
     /// Something needs a person.
     Alert,
@@ -38,25 +38,6 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// Every icon.
-    pub const ALL: [Self; 15] = [
-        Self::Alert,
-        Self::ArrowUp,
-        Self::ArrowDown,
-        Self::ArrowLeft,
-        Self::Check,
-        Self::Copy,
-        Self::Moon,
-        Self::Monitor,
-        Self::Plus,
-        Self::Refresh,
-        Self::Search,
-        Self::Sliders,
-        Self::Sortable,
-        Self::Sun,
-        Self::Cross,
-    ];
-
     fn paths(self) -> &'static [&'static str] {
         match self {
             Self::Alert => &[
