@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD_NO_PAD;
+use data_encoding::BASE64_NOPAD;
 use http::Uri;
 use serde::Deserialize;
 use serde_with::{DeserializeFromStr, serde_as};
@@ -109,8 +108,8 @@ impl WebhookSecret {
     /// `whsec_` and base64, as the specification writes it; anything else is taken as it stands.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let bytes = match text.strip_prefix("whsec_") {
-            Some(encoded) => BASE64_STANDARD_NO_PAD
-                .decode(encoded.trim_end_matches('='))
+            Some(encoded) => BASE64_NOPAD
+                .decode(encoded.trim_end_matches('=').as_bytes())
                 .map_err(|_| "what follows `whsec_` is not base64")?,
             None => text.as_bytes().to_vec(),
         };

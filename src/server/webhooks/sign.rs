@@ -1,7 +1,6 @@
 //! The signature of an event, as <https://www.standardwebhooks.com> has it, so that its libraries can check it.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use data_encoding::BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -14,7 +13,7 @@ pub(super) fn signature(secret: &WebhookSecret, id: &str, second: i64, body: &st
         Hmac::<Sha256>::new_from_slice(secret.expose()).expect("a key may have any length");
     mac.update(format!("{id}.{second}.").as_bytes());
     mac.update(body.as_bytes());
-    format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
+    format!("v1,{}", BASE64.encode(&mac.finalize().into_bytes()))
 }
 
 #[cfg(test)]

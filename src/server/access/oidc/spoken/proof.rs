@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
+use data_encoding::BASE64URL_NOPAD;
 use openidconnect::core::{
     CoreGenderClaim, CoreJwsSigningAlgorithm as Algorithm, CoreTokenResponse,
 };
@@ -106,7 +105,7 @@ fn apart(one: DateTime<Utc>, other: DateTime<Utc>) -> Duration {
 
 /// The claims as they stand in a token whose signature was checked.
 fn payload(token: &str) -> Option<Claims> {
-    let payload = BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?);
+    let payload = BASE64URL_NOPAD.decode(token.split('.').nth(1)?.as_bytes());
     serde_json::from_slice(&payload.ok()?).ok()
 }
 
