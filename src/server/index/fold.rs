@@ -7,7 +7,7 @@ use strum::VariantArray as _;
 
 use super::history::Expected;
 use super::holders::{self, Other, SAME_DEADLINE_MS, Track};
-use super::lead::{self, Look};
+use super::lead::{self, FoldContext};
 use super::merge::Entry;
 use super::renewing;
 use super::told;
@@ -180,15 +180,15 @@ fn show(
         (Some(memory.lead), memory.others)
     });
     lead::put_lead_first(&mut seen, &mut shown, mode, before, &others);
-    let look = Look::at(&seen.owners, before, entry.watched, asked_at);
+    let context = FoldContext::at(&seen.owners, before, entry.watched, asked_at);
     let leader = &seen.owners[0].fingerprint;
-    let mut lead = look.lead(leader, &shown[0], lead_before, &mut others);
+    let mut lead = context.lead(leader, &shown[0], lead_before, &mut others);
     told::credit(
         &mut lead.renewals,
         entry.renewed_here.as_ref(),
         &seen.owners,
     );
-    let (mut beside, other_renewed) = look.beside(&seen.owners, &shown, &mut others);
+    let (mut beside, other_renewed) = context.beside(&seen.owners, &shown, &mut others);
     let renewed = lead.is_renewed || other_renewed;
     // Who has the quorum took it from whoever had it before.
     let is_taken = seen.verdict == Verdict::Held && mode == Mode::Exclusive;
@@ -202,10 +202,10 @@ fn show(
         .unwrap_or(Format::Plain);
     let claimed_at = told.and_then(|told| told.claimed_at);
     let (acquired_at, acquired_at_is) =
-        look.acquired_at(lead.since, claimed_at, format, seen.lease);
+        context.acquired_at(lead.since, claimed_at, format, seen.lease);
     let leading = lead.holder(leader, acquired_at, acquired_at_is, &shown[0]);
     let all = std::iter::once(leading).chain(beside.iter().map(|other| other.holder.clone()));
-    let holders: Vec<Holder> = if look.is_one {
+    let holders: Vec<Holder> = if context.is_one {
         Vec::new()
     } else {
         all.collect()
@@ -233,7 +233,7 @@ fn show(
         evidence: entry.evidence,
         unmeasured: entry.unmeasured,
     };
-    if let Some(before) = look.same_owner.filter(|_| !renewed) {
+    if let Some(before) = context.same_owner.filter(|_| !renewed) {
         steady(&mut lock, before);
     }
     let marks = Marks {

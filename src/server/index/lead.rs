@@ -10,7 +10,7 @@ use crate::domain::{
 };
 
 /// What all owners of a lock that is seen are looked at with.
-pub(super) struct Look<'a> {
+pub(super) struct FoldContext<'a> {
     before: Option<&'a Lock>,
     /// The same, if its first owner is the one that it has now.
     pub(super) same_owner: Option<&'a Lock>,
@@ -51,7 +51,7 @@ impl Lead {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> FoldContext<'a> {
     /// Of owners of which the leading one comes first.
     pub(super) fn at(
         owners: &[Owner],

@@ -193,7 +193,7 @@ impl Sensor {
         } else {
             ("IDLETIME", "OBJECT IDLETIME")
         };
-        let asked: Vec<Asked> = keys
+        let asked: Vec<KeyRequest> = keys
             .iter()
             .map(|key| self.to_ask(key, written.number(key.as_bytes())))
             .collect();
@@ -215,8 +215,8 @@ impl Sensor {
         let mut answers = answers.into_iter();
         let mut touches = Vec::with_capacity(keys.len());
         for asked in asked {
-            let said = Said::next(&mut answers, asked.wants, at);
-            let mark = match said.mark {
+            let reply = KeyReply::next(&mut answers, asked.wants, at);
+            let mark = match reply.mark {
                 Ok(Some(n)) if by_frequency => Mark::Frequency(n),
                 Ok(Some(n)) => Mark::Idle(n),
                 Ok(None) => {
@@ -242,8 +242,8 @@ impl Sensor {
                 seen.take(&Reading {
                     clocks,
                     mark,
-                    deadline: said.deadline,
-                    shared: said.shared,
+                    deadline: reply.deadline,
+                    shared: reply.shared,
                     is_told: covers.covers(asked.key),
                 });
             }
@@ -260,10 +260,10 @@ impl Sensor {
     }
 
     /// What this key is asked in this round.
-    fn to_ask<'a>(&mut self, key: &'a LockKey, number: u64) -> Asked<'a> {
+    fn to_ask<'a>(&mut self, key: &'a LockKey, number: u64) -> KeyRequest<'a> {
         let (asked, seen) = self.keys.entry(number).or_default();
         *asked = self.rounds;
-        Asked {
+        KeyRequest {
             key,
             number,
             wants: seen.wants(),
@@ -299,7 +299,7 @@ impl Group {
 }
 
 /// One key that a node is asked about.
-struct Asked<'a> {
+struct KeyRequest<'a> {
     key: &'a LockKey,
     /// What it is remembered as.
     number: u64,
@@ -307,12 +307,12 @@ struct Asked<'a> {
 }
 
 /// The server's clock and children, and the touches of the keys between them.
-fn questions(keys: &[Asked<'_>], word: &str) -> Pipeline {
+fn questions(keys: &[KeyRequest<'_>], word: &str) -> Pipeline {
     let mut questions = Pipeline::with_capacity(keys.len() + 3);
     questions.ignore_errors();
     questions.cmd("INFO").arg("server");
     questions.cmd("INFO").arg("persistence");
-    for Asked { key, wants, .. } in keys {
+    for KeyRequest { key, wants, .. } in keys {
         let key = key.as_bytes();
         questions.cmd("OBJECT").arg(word).arg(key);
         if wants.deadline {
@@ -327,14 +327,14 @@ fn questions(keys: &[Asked<'_>], word: &str) -> Pipeline {
 }
 
 /// What a server answered about one key.
-struct Said {
+struct KeyReply {
     /// The last touch; nothing where the key is not there.
     mark: Result<Option<i64>, RedisError>,
     deadline: Deadline,
     shared: Option<bool>,
 }
 
-impl Said {
+impl KeyReply {
     /// The answers that are next, as they were asked for. What is left of a key's time counts from the moment `at`, if that is
     /// known well enough.
     fn next(
