@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::failover::in_production;
 use super::{Examined, Patient, Rule, Words, nodes_do, span};
 use crate::domain::{Finding, GroupKind};
-use crate::server::nodes::sentinel::Watch;
+use crate::server::nodes::watch::Watch;
 
 pub(super) const RULES: &[Rule] = &[
     few_sentinels,

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use redis::{RedisError, RedisResult};
 
-use super::cluster::{Cluster, Elsewhere};
+use super::cluster::Cluster;
 use super::line::{Line, Purpose, within};
 use super::lock_node::LockNode;
+use super::node::Elsewhere;
 use super::node::{Access, Node};
 use super::restart::Past;
 use super::trouble::{Missed, Trouble};

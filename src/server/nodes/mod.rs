@@ -32,6 +32,7 @@ pub mod trip;
 pub mod trouble;
 pub mod values;
 pub mod waiters;
+pub mod watch;
 pub mod wire;
 
 use std::sync::Arc;
@@ -55,11 +56,11 @@ pub use feed::{Fed, Inbox, Writes, learn};
 use history::{NodeRecord, RestartHistory};
 use leases::Leases;
 use lock_node::LockNode;
+pub use node::Seats;
 use node::{Common, Node};
 use patterns::Patterns;
 use restart::{Past, Rules};
 use seats::Members;
-pub use seats::Seats;
 use trouble::Missed;
 
 /// One group and its nodes, each with its own supervised connections.

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+use redis::RedisError;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::cluster::Cluster;
 use super::feed::Feed;
 use super::health::{Health, Vitals};
 use super::history::{NodeRecord, RestartHistory};
@@ -15,8 +15,8 @@ use super::line::{Line, Purpose};
 use super::memory::Memory;
 use super::reach::{Moved, Reach};
 use super::restart::{Outstanding, Past};
-use super::sentinel::Watch;
 use super::trouble::{Missed, Trouble};
+use super::watch::Watch;
 use crate::domain::node_past::ScanBudget;
 use crate::domain::{NodePast, NodeState, NodeView, Role};
 use crate::server::clock::Clock;
@@ -46,10 +46,29 @@ pub struct Node {
     /// How sentinels watch over it.
     watched: Mutex<Vec<Watch>>,
     /// The cluster whose slots it serves.
-    pub(super) cluster: Option<Weak<Cluster>>,
+    pub(super) cluster: Option<Weak<dyn Redirects>>,
     /// Cancelled when it does not belong to the group any more.
     gone: CancellationToken,
 }
+
+/// Who is to be asked instead of a node.
+pub(super) enum Elsewhere {
+    /// The node that serves the slot now.
+    Moved(Arc<Node>),
+    /// The node to which the slot is on its way, with `ASKING`.
+    Ask(Arc<Node>),
+    /// The same one, in a moment.
+    Later,
+}
+
+/// A cluster, to a node of it: it knows where a slot went.
+pub(super) trait Redirects: Send + Sync {
+    /// Where this error sends those who asked `node`.
+    fn elsewhere(&self, error: &RedisError, node: &Node) -> Option<Elsewhere>;
+}
+
+/// Some nodes of a group, in order.
+pub type Seats<N = Node> = Arc<[Arc<N>]>;
 
 /// What the nodes of a group have in common.
 #[derive(Clone)]
@@ -106,7 +125,7 @@ impl Node {
         config: NodeConfig,
         common: &Common,
         feed: Feed,
-        cluster: Option<Weak<Cluster>>,
+        cluster: Option<Weak<dyn Redirects>>,
     ) -> Arc<Self> {
         let gone = common.stop.child_token();
         let address = config.url.address();

@@ -9,11 +9,8 @@ use futures::stream::FuturesUnordered;
 
 use super::Group;
 use super::lock_node::LockNode;
-use super::node::Node;
+use super::node::{Node, Seats};
 use crate::domain::LockKey;
-
-/// Some nodes of a group, in order.
-pub type Seats<N = Node> = Arc<[Arc<N>]>;
 
 pub(super) enum Members<N: LockNode> {
     /// Those of the configuration: each has every lock.

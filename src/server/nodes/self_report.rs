@@ -10,9 +10,9 @@ use redis::{RedisError, RedisResult, Value};
 use super::health::ClockStep;
 use super::node::Node;
 use super::scripts;
-use super::sentinel::Watch;
 use super::trip::is_about_one_key;
 use super::trouble::Trouble;
+use super::watch::Watch;
 use crate::domain::MissingPermission;
 
 /// The sections of `INFO` with the figures; servers before Redis 7 take one at a time.

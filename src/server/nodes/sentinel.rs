@@ -11,10 +11,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, PushInfo, RedisResult};
 use tokio::time::sleep;
 
-use super::Seats;
 use super::line::{self, within};
-use super::node::{Common, Node};
+use super::node::{Common, Node, Seats};
 use super::trouble::Trouble;
+use super::watch::Watch;
 use crate::domain::NodeState;
 use crate::server::config::NodeConfig;
 
@@ -42,19 +42,6 @@ struct Following {
     sentinels: Vec<Sentinel>,
     primary: String,
     node: Arc<Node>,
-}
-
-/// What a sentinel says of how it watches over the primary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
-    /// The sentinel's address.
-    pub sentinel: String,
-    /// So many sentinels have to miss the primary before another server is promoted.
-    pub quorum: u32,
-    /// So many other sentinels it knows.
-    pub others: u32,
-    /// After so long without an answer it misses the primary.
-    pub down_after: Duration,
 }
 
 /// One sentinel, and the connection to it while there is one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::audited::asked;
+use super::audited::{asked, told_by};
 use crate::domain::{ActKind, Aftermath, Fingerprint, Format, Lock, LockId, Timestamp};
 use crate::server::access::Actor;
 use crate::server::audit::{Audit, End};
@@ -129,7 +129,7 @@ impl Watched {
                 self.audit
                     .tell(&told, &End::done(&[]).saying(how.to_owned()));
                 if self.webhooks.hears_of(ActKind::PutBack, &id.group) {
-                    let ended = Ended::new(ActKind::PutBack, by, id, Ok(&[]));
+                    let ended = Ended::new(ActKind::PutBack, told_by(by), id, Ok(&[]));
                     let event = Event::act(ended.of(Some(owner.clone())), *at);
                     self.webhooks.tell_of(ActKind::PutBack, &id.group, &event);
                 }

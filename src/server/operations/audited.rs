@@ -6,6 +6,7 @@ use crate::domain::{
 };
 use crate::server::access::Actor;
 use crate::server::audit::{Asked, By, End, OpenAct, Search};
+use crate::server::webhooks;
 
 /// What somebody wants to do to a lock, for the audit.
 pub(super) fn asked<'a>(act: ActKind, actor: &'a Actor, id: &'a LockId) -> Asked<'a> {
@@ -20,6 +21,16 @@ pub(super) fn by(actor: &Actor) -> By<'_> {
         via: actor.via().slug(),
         address: actor.address(),
         request: actor.request().map(|request| &*request.0),
+    }
+}
+
+/// Who somebody is, for webhooks.
+pub(super) fn told_by(actor: &Actor) -> webhooks::By {
+    webhooks::By {
+        name: actor.name().to_owned(),
+        subject: actor.subject().map(str::to_owned),
+        via: actor.via().slug(),
+        request_id: actor.request().map(ToString::to_string),
     }
 }
 

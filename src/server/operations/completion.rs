@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::Operations;
 use super::act::{released, remaining};
 use super::aftermath::Freed;
-use super::audited::asked;
+use super::audited::{asked, told_by};
 use crate::domain::{
     ActKind, ActOutcome, Fault, Fingerprint, Format, Lock, LockId, NodeAct, SeenHold,
 };
@@ -245,7 +245,7 @@ impl Operations {
         };
         self.audit.tell(&told, &written);
         self.tell(ActKind::CompleteRelease, id, |act| {
-            Ended::new(act, by, id, end.as_ref().map(|()| nodes))
+            Ended::new(act, told_by(by), id, end.as_ref().map(|()| nodes))
                 .of(Some(fingerprint.clone()))
                 .because(reason)
         });

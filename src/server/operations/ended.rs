@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::audited::told_by;
 use super::{AcquireRequest, Acquired, Extended, ForceRelease, Operations};
 use crate::domain::{ActKind, Fault, LockId, Released};
 use crate::server::access::Actor;
@@ -26,7 +27,7 @@ impl Operations {
                 .as_ref()
                 .ok()
                 .map(|acquired| acquired.fingerprint.clone());
-            Ended::new(act, actor, id, done).of(owner)
+            Ended::new(act, told_by(actor), id, done).of(owner)
         });
         end
     }
@@ -44,7 +45,7 @@ impl Operations {
         under_way.end(&end);
         self.tell(ActKind::Extend, id, |act| {
             let done = end.as_ref().map(|extended| &extended.nodes[..]);
-            Ended::new(act, actor, id, done).of(Some(owner_with(token)))
+            Ended::new(act, told_by(actor), id, done).of(Some(owner_with(token)))
         });
         end
     }
@@ -61,7 +62,7 @@ impl Operations {
         under_way.end(&end);
         self.tell(ActKind::Release, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);
-            Ended::new(act, actor, id, done).of(Some(owner_with(token)))
+            Ended::new(act, told_by(actor), id, done).of(Some(owner_with(token)))
         });
         end
     }
@@ -101,7 +102,7 @@ impl Operations {
         under_way.end(&end);
         self.tell(ActKind::ForceRelease, id, |act| {
             let done = end.as_ref().map(|released| &released.nodes[..]);
-            Ended::new(act, actor, id, done)
+            Ended::new(act, told_by(actor), id, done)
                 .of(Some(request.fingerprint.clone()))
                 .because(request.reason)
         });

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::domain::{ActKind, Ending, Fault, Fingerprint, Flag, Lock, LockId, NodeAct, Timestamp};
-use crate::server::access::Actor;
 
 /// One event, as it is sent: the same bytes at every attempt. Clones share it.
 #[derive(Clone, Debug)]
@@ -134,13 +133,19 @@ pub struct Ended {
     problem: Option<Problem>,
 }
 
+/// Who did it.
 #[derive(Debug, Serialize)]
-struct By {
-    name: String,
+pub struct By {
+    /// What they are called.
+    pub name: String,
     /// What their provider knows them by: the name may be another one's too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    via: &'static str,
+    pub subject: Option<String>,
+    /// How they came.
+    pub via: &'static str,
+    /// What their request is called.
+    #[serde(skip)]
+    pub request_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,18 +157,14 @@ struct Problem {
 
 impl Ended {
     /// An act of theirs on this lock.
-    pub fn new(act: ActKind, actor: &Actor, id: &LockId, end: Result<&[NodeAct], &Fault>) -> Self {
+    pub fn new(act: ActKind, by: By, id: &LockId, end: Result<&[NodeAct], &Fault>) -> Self {
         Self {
             act,
             id: id.clone(),
             fingerprint: None,
             reason: None,
-            by: By {
-                name: actor.name().to_owned(),
-                subject: actor.subject().map(str::to_owned),
-                via: actor.via().slug(),
-            },
-            request_id: actor.request().map(ToString::to_string),
+            request_id: by.request_id.clone(),
+            by,
             nodes: end.map(<[NodeAct]>::to_vec).unwrap_or_default(),
             problem: end.err().map(|fault| Problem {
                 detail: fault.to_string(),

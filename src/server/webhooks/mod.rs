@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use event::{Ended, Event};
+pub use event::{By, Ended, Event};
 
 use super::clock::Clock;
 use super::config::WebhookConfig;

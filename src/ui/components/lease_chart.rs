@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
+use super::chart_marks::time;
 use super::lease_bar::Run;
-use super::lock_history::time;
 use crate::domain::saw_tooth::{Stretch, saw_tooth, up_to_now};
 use crate::domain::{Beat, History, LockId, Timestamp, Verdict};
 use crate::ui::format;

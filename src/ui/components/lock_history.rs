@@ -4,13 +4,12 @@ use leptos::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::chart_marks::{time, tone};
 use super::lease_chart::LeaseChart;
 use super::loaded::Loaded;
 use super::owners_chart::OwnersChart;
-use crate::domain::{
-    Fingerprint, History, Hold, HowEnded, LockId, Start, Timestamp, Usual, UsualOf,
-};
-use crate::ui::kit::{Badge, Card, Tone};
+use crate::domain::{Fingerprint, History, Hold, LockId, Start, Timestamp, Usual, UsualOf};
+use crate::ui::kit::{Badge, Card};
 use crate::ui::live::Live;
 use crate::ui::live::Loading;
 use crate::ui::words::lock::{self as words, renewed};
@@ -179,17 +178,6 @@ fn Line(hold: Hold, gap: Option<u64>, id: LockId) -> impl IntoView {
     }
 }
 
-/// What the colour of a hold means.
-pub fn tone(ending: Option<HowEnded>) -> Tone {
-    match ending {
-        None => Tone::Good,
-        Some(HowEnded::Released) => Tone::Plain,
-        Some(HowEnded::Expired | HowEnded::TakenOver) => Tone::Warn,
-        Some(HowEnded::Forced) => Tone::Alarm,
-        Some(HowEnded::Unknown) => Tone::Unsure,
-    }
-}
-
 /// How far a start can be trusted, before the time.
 fn about(start: Start, within_ms: Option<u64>) -> &'static str {
     match (start, within_ms) {
@@ -197,12 +185,6 @@ fn about(start: Start, within_ms: Option<u64>) -> &'static str {
         (Start::Appeared, Some(_) | None) => renewed::about(),
         (Start::FirstSeen, _) => renewed::before(),
     }
-}
-
-/// `03:12:09`, in UTC.
-pub fn time(moment: Timestamp) -> String {
-    let text = format::time_of_day(moment);
-    text.trim_end_matches(" UTC").to_owned()
 }
 
 fn usual(usual: Option<&Usual>) -> String {

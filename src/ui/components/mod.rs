@@ -11,6 +11,7 @@ pub mod banners;
 pub mod bulk;
 pub mod bundle_row;
 pub mod bundle_table;
+mod chart_marks;
 pub mod config_trouble;
 pub mod copy_token;
 pub mod coverage;

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use super::lock_history::{time, tone};
+use super::chart_marks::{time, tone};
 use crate::domain::{Beat, Fingerprint, Hold, HowEnded, Timestamp};
 use crate::ui::format;
 use crate::ui::kit::chart::{Reach, Span, SpanChart, SpanRow};

@@ -42,6 +42,7 @@ mod language;
 pub mod act;
 pub mod audit;
 pub mod bulk;
+mod costs;
 pub mod faults;
 pub mod figures;
 pub mod findings;

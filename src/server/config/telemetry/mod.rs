@@ -17,8 +17,9 @@ use super::ConfigError;
 use super::source::{Environment, Source};
 use super::values::{Between, CaFile, Period, Rule, Text, Wrong, unencrypted};
 use crate::server::http_client::Roots;
-use crate::server::telemetry::otel;
 
+/// Whether this program can tell a collector.
+const IS_BUILT_IN: bool = cfg!(feature = "otel");
 /// What is added to a collector's address for traces.
 const TRACES: &str = "/v1/traces";
 /// How long one request to the collector may take, as OpenTelemetry has it.
@@ -93,7 +94,7 @@ pub fn from_environment(
     warnings: &mut Vec<String>,
 ) -> Option<OtlpConfig> {
     let (name, _) = about_exporter(environment, "ENDPOINT")?;
-    if !otel::IS_BUILT_IN {
+    if !IS_BUILT_IN {
         warnings.push(format!(
             "{name} is set, and this lockkeeper was built without OpenTelemetry (the cargo feature `otel`): nobody is told of traces"
         ));
@@ -183,7 +184,7 @@ pub(super) fn read(
     let Some(spanned) = table.otlp else {
         return Ok(from_environment(environment, warnings));
     };
-    if !otel::IS_BUILT_IN {
+    if !IS_BUILT_IN {
         return Err(source.error(
             &spanned,
             "this lockkeeper was built without OpenTelemetry; build it with the cargo feature `otel`, or take this table out",

@@ -10,8 +10,9 @@ use super::super::NodeLook;
 use super::super::look::{self, Glance};
 use super::super::node::Node;
 use super::super::trouble::{Missed, Trouble};
-use super::{Cluster, Elsewhere};
+use super::Cluster;
 use crate::domain::LockKey;
+use crate::server::nodes::node::Elsewhere;
 use crate::server::sighting::Sighting;
 
 /// So often a key is followed from node to node.

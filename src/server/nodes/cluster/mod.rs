@@ -16,9 +16,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use super::Inbox;
-use super::Seats;
 use super::feed::Feed;
-use super::node::{Common, Node};
+use super::node::{Common, Elsewhere, Node, Redirects, Seats};
 use super::trouble::Missed;
 use crate::domain::{LockKey, NodeState};
 use slots::{Address, SlotMap};
@@ -63,16 +62,6 @@ struct Member {
     serves: bool,
     /// When somebody was last sent to it: a slot may be on its way there.
     wanted_at: Option<Instant>,
-}
-
-/// Who is to be asked instead of a node.
-pub(super) enum Elsewhere {
-    /// The node that serves the slot now.
-    Moved(Arc<Node>),
-    /// The node to which the slot is on its way, with `ASKING`.
-    Ask(Arc<Node>),
-    /// The same one, in a moment.
-    Later,
 }
 
 /// What one node tells of the cluster.
@@ -156,22 +145,6 @@ impl Cluster {
         drop(is_asked.wait_for(|is_asked| *is_asked).await);
     }
 
-    /// Where this error sends those who asked `node`.
-    pub(super) fn elsewhere(&self, error: &RedisError, node: &Node) -> Option<Elsewhere> {
-        let ErrorKind::Server(kind) = error.kind() else {
-            return None;
-        };
-        match kind {
-            ServerErrorKind::Moved => {
-                self.ask_now.notify_one();
-                Some(Elsewhere::Moved(self.named_by(error, node)?))
-            }
-            ServerErrorKind::Ask => Some(Elsewhere::Ask(self.named_by(error, node)?)),
-            ServerErrorKind::TryAgain => Some(Elsewhere::Later),
-            _ => None,
-        }
-    }
-
     fn named_by(&self, error: &RedisError, node: &Node) -> Option<Arc<Node>> {
         let (text, _) = error.redirect_node()?;
         let asked = node.reach.host().unwrap_or_default();
@@ -203,7 +176,8 @@ impl Cluster {
     fn join(&self, config: crate::server::config::NodeConfig) -> Arc<Node> {
         // One place for all of them: a key has one node, whichever that is at the moment.
         let feed = Feed::new(Arc::clone(&self.inbox), 0);
-        Node::start(config, &self.common, feed, Some(Weak::clone(&self.itself)))
+        let itself: Weak<Self> = Weak::clone(&self.itself);
+        Node::start(config, &self.common, feed, Some(itself))
     }
 
     async fn keep_up(&self) {
@@ -313,6 +287,23 @@ impl Member {
     fn is_shown(&self, now: Instant) -> bool {
         let is_wanted = |at| now.duration_since(at) < LET_GO_AFTER;
         self.serves || self.wanted_at.is_some_and(is_wanted)
+    }
+}
+
+impl Redirects for Cluster {
+    fn elsewhere(&self, error: &RedisError, node: &Node) -> Option<Elsewhere> {
+        let ErrorKind::Server(kind) = error.kind() else {
+            return None;
+        };
+        match kind {
+            ServerErrorKind::Moved => {
+                self.ask_now.notify_one();
+                Some(Elsewhere::Moved(self.named_by(error, node)?))
+            }
+            ServerErrorKind::Ask => Some(Elsewhere::Ask(self.named_by(error, node)?)),
+            ServerErrorKind::TryAgain => Some(Elsewhere::Later),
+            _ => None,
+        }
     }
 }
 

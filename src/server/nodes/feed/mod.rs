@@ -1,6 +1,7 @@
 //! How a node tells what was written on it, on a connection of its own: client tracking, else keyspace notifications that
 //! are already on, else nothing, and it has to be looked at again and again. Nothing is ever configured on a server.
 
+mod group;
 mod inbox;
 mod interest;
 mod keeper;
@@ -15,16 +16,13 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 pub use inbox::{Inbox, Writes};
 pub use interest::{Interest, Meaning};
 pub use prefixes::{learn, of_patterns as prefixes_of};
 
-use super::Group;
 use super::touch::Written;
-use crate::domain::{FeedLevel, LockKey, MissingPermission, NodeState};
+use crate::domain::{FeedLevel, LockKey, MissingPermission};
 use crate::server::clock::Steady;
 
 /// What one node's feed is like.
@@ -183,42 +181,5 @@ impl Fed {
     pub fn is_learning(&self) -> bool {
         let learns = |(covers, _): &(Covers, Steady)| matches!(covers, Covers::Prefixes(_));
         self.0.iter().any(learns)
-    }
-}
-
-impl Group {
-    /// Has the nodes tell of changes until nobody wants to hear of them, or the group's nodes are let go.
-    pub fn feed(self: &Arc<Self>, stop: CancellationToken) {
-        let interest = Arc::new(Interest::new(&self.config.keys));
-        for node in self.each().iter() {
-            node.feed().is_kept.store(true, Ordering::Relaxed);
-        }
-        let group = Arc::clone(self);
-        tokio::spawn(async move {
-            let keeping = group.with_each(|_, node| {
-                node.feed().is_kept.store(true, Ordering::Relaxed);
-                let (interest, choice) = (Arc::clone(&interest), group.config.feed);
-                let keeping = tokio::spawn(async move { node.keep_feed(interest, choice).await });
-                let keeping = AbortOnDropHandle::new(keeping);
-                async move { drop(keeping.await) }
-            });
-            stop.run_until_cancelled(keeping).await;
-        });
-    }
-
-    /// What the nodes told and nobody has taken yet.
-    pub fn inbox(&self) -> &Inbox {
-        &self.inbox
-    }
-
-    /// What the nodes that are up tell of. A node that is down tells nothing and shows nothing either.
-    pub fn fed(&self) -> Fed {
-        let is_up = |node: &&Arc<super::node::Node>| node.state() == NodeState::Up;
-        let nodes = self.each();
-        let each = nodes.iter().filter(is_up).map(|node| {
-            let state = node.feed().locked();
-            (state.covers.clone(), state.since)
-        });
-        Fed(each.collect())
     }
 }

@@ -7,9 +7,6 @@ use tracing::Span;
 use super::BoxedLayer;
 use crate::server::config::OtlpConfig;
 
-/// Whether a collector can be told.
-pub const IS_BUILT_IN: bool = false;
-
 /// What is told to a collector, of which there is none.
 pub enum Traces {}
 

@@ -18,9 +18,6 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter};
 use super::{BoxedLayer, export};
 use crate::server::config::OtlpConfig;
 
-/// Whether a collector can be told.
-pub const IS_BUILT_IN: bool = true;
-
 /// How long sending the last spans may take when the console stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 

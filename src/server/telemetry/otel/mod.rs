@@ -8,9 +8,9 @@ mod enabled;
 mod export;
 
 #[cfg(not(feature = "otel"))]
-pub use disabled::{IS_BUILT_IN, Traces, collectors, name_current, set_parent, trace_of_now};
+pub use disabled::{Traces, collectors, name_current, set_parent, trace_of_now};
 #[cfg(feature = "otel")]
-pub use enabled::{IS_BUILT_IN, Traces, name_current, set_parent, trace_of_now};
+pub use enabled::{Traces, name_current, set_parent, trace_of_now};
 #[cfg(feature = "otel")]
 pub use export::collectors;
 

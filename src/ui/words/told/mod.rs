@@ -43,7 +43,7 @@ pub fn evidence(told: &str) -> String {
 fn permissions(list: &str) -> String {
     let each = list.split_inclusive(')').filter_map(|one| {
         let (permission, _) = one.trim_start_matches(", ").split_once(" (")?;
-        let costs = super::nodes::chinese_costs(permission).unwrap_or("不详");
+        let costs = super::costs::chinese(permission).unwrap_or("不详");
         Some(format!("{permission}（{costs}）"))
     });
     format!("缺少 {}", each.collect::<Vec<_>>().join("、"))
