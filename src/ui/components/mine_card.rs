@@ -115,7 +115,8 @@ fn Actions(mine: RwSignal<Mine>, is_lost: Memo<bool>, on_ended: Callback<Ended>)
     let extend = ServerAction::<calls::ExtendMine>::new();
     let release = ServerAction::<calls::ReleaseMine>::new();
     let (extended, released) = (extend.value(), release.value());
-    let is_busy = move || extend.pending().get() || release.pending().get();
+    let (extending, releasing) = (extend.pending(), release.pending());
+    let is_busy = move || extending.get() || releasing.get();
     let why_not = Signal::derive(move || is_busy().then(|| act::asking().to_owned()));
     let why_not_extend = Signal::derive(move || {
         let lost = || is_lost.get().then(|| words::is_lost().to_owned());
