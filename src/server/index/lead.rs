@@ -175,7 +175,7 @@ impl<'a> FoldContext<'a> {
 /// Puts the owner first whose figures are the lock's.
 pub(super) fn put_lead_first(
     seen: &mut Seen,
-    shown: &mut Vec<Shown>,
+    shown: &mut [Shown],
     mode: Mode,
     before: Option<&Lock>,
     others: &[Other],

@@ -195,7 +195,7 @@ impl Sensor {
         };
         let asked: Vec<KeyRequest> = keys
             .iter()
-            .map(|key| self.to_ask(key, written.number(key.as_bytes())))
+            .map(|key| self.request(key, written.number(key.as_bytes())))
             .collect();
         let (sent_at, sent) = (node.clock().steady(), std::time::Instant::now());
         let questions = questions(&asked, word);
@@ -260,7 +260,7 @@ impl Sensor {
     }
 
     /// What this key is asked in this round.
-    fn to_ask<'a>(&mut self, key: &'a LockKey, number: u64) -> KeyRequest<'a> {
+    fn request<'a>(&mut self, key: &'a LockKey, number: u64) -> KeyRequest<'a> {
         let (asked, seen) = self.keys.entry(number).or_default();
         *asked = self.rounds;
         KeyRequest {
