@@ -59,6 +59,7 @@ pub async fn serve(
 struct Console {
     state: AppState,
     audit: Audit,
+    webhooks: Webhooks,
     stop: CancellationToken,
     last: CancellationToken,
     /// Tasks that end with `stop`.
@@ -122,6 +123,7 @@ impl Console {
         let console = Self {
             state,
             audit,
+            webhooks: heads,
             stop,
             _let_go: last.clone().drop_guard(),
             last,
@@ -129,7 +131,7 @@ impl Console {
             leaving,
         };
         console.start_tasks(restarts);
-        console.watch_audit(config.storage, heads);
+        console.watch_audit(config.storage);
         console.until_stop(delete_expired(storage, clock));
         if let Some(later) = config.later {
             console.until_stop(running.follow(console.state.clone(), later));
@@ -138,8 +140,9 @@ impl Console {
     }
 
     /// Checks the audit, tells where its chain stands and removes what is old.
-    fn watch_audit(&self, config: StorageConfig, webhooks: Webhooks) {
+    fn watch_audit(&self, config: StorageConfig) {
         let (told, old) = (self.audit.clone(), self.audit.clone());
+        let webhooks = self.webhooks.clone();
         self.until_stop(async move {
             told.check_storage().await;
             told.tell_heads(&webhooks).await;
@@ -199,7 +202,7 @@ impl Console {
         // Tasks end at the next point where they look at `stop`; one that hangs in a dead node is not waited for.
         let _late = timeout(GRACE_PERIOD, self.tasks.wait()).await;
         self.audit.settle().await;
-        self.audit.tell_last_head().await;
+        self.audit.tell_last_head(&self.webhooks).await;
     }
 }
 

@@ -19,6 +19,7 @@ pub async fn metrics(State(state): State<AppState>, actor: Actor) -> impl IntoRe
         index: state.operations.index(),
         checkups: &state.operations.last_checkups(&groups),
         kept: state.operations.kept_locks(),
+        audit_head: state.operations.audit_head(),
         taken: &state.limits.taken(),
     };
     let text = state.operations.telemetry().text(&now);

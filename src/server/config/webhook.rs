@@ -45,7 +45,7 @@ pub struct WebhookConfig {
     /// Whether it is told of locks that are lost to owners for whom this console renewed them.
     #[serde(default = "yes")]
     pub lost: bool,
-    /// Whether it is told every hour where the hash chain of the audit stands.
+    /// Whether it is told where the hash chain of the audit stands: at the start, every hour, and when the console stops.
     #[serde(default)]
     pub audit_head: bool,
     /// A flag is told once it has stood for so long.

@@ -140,6 +140,11 @@ impl Operations {
         self.all_groups()
     }
 
+    /// The sequence number of the audit's last entry, where it is known.
+    pub fn audit_head(&self) -> Option<u64> {
+        self.audit.head_sequence()
+    }
+
     /// What is counted while acts and requests are answered.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry

@@ -46,6 +46,8 @@ pub struct Now<'a> {
     pub checkups: &'a [Checkup],
     /// How many locks this console renews for others.
     pub kept: usize,
+    /// The sequence number of the audit's last entry, where it is known.
+    pub audit_head: Option<u64>,
     /// How many requests of each kind it has taken on: `requests`, `waiting`, `streams`.
     pub taken: &'a [(&'static str, u32)],
 }
@@ -104,6 +106,13 @@ impl Telemetry {
             "Locks that this console renews for their owners (auto_renew).",
             now.kept as f64,
         );
+        if let Some(number) = now.audit_head {
+            scrape.gauge(
+                "lockkeeper_audit_head_sequence",
+                "The sequence number of the audit's last entry, as this console wrote or read it last. It falls only where entries were cut off.",
+                number as f64,
+            );
+        }
         process::read(&scrape, self.started_at);
         let counted = acts::of_groups(self.counters.gather(), now.groups);
         let families = [scrape.gather(), counted].concat();

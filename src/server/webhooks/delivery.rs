@@ -15,6 +15,8 @@ use crate::server::http_client::HttpClient;
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// How long the last attempt may take when the console stops.
+const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Delivers until nobody tells anything any more.
 pub(super) async fn deliver(webhook: Arc<Webhook>, mut queue: Receiver<Event>, clock: Clock) {
@@ -52,5 +54,18 @@ pub(super) async fn deliver(webhook: Arc<Webhook>, mut queue: Receiver<Event>, c
         }
         webhook.count(told.map_or("given-up", |()| "delivered"));
         webhook.is_delivering.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Makes one attempt, without a place in the queue.
+pub(super) async fn deliver_once(webhook: &Webhook, event: &Event) {
+    let config = &webhook.config;
+    let client = HttpClient::new(config.roots.as_ref(), config.timeout.min(LAST_TIMEOUT));
+    match post(&client, config, event, event.at()).await {
+        Ok(()) => webhook.count("delivered"),
+        Err(why) => {
+            tracing::warn!(webhook.name = %config.name, event.id = event.id(), %why, "the last event could not be told");
+            webhook.count("given-up");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod standing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::join_all;
 use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
@@ -120,9 +121,20 @@ impl Webhooks {
 
     /// Tells those who want to hear where the chain of the audit stands. Never waits.
     pub fn tell_of_audit(&self, event: &Event) {
-        for webhook in self.each.iter().filter(|webhook| webhook.config.audit_head) {
+        for webhook in self.interested_in_audit() {
             webhook.tell(event.clone());
         }
+    }
+
+    /// Tells the same when the console stops, when nothing is delivered from the queues any more: one attempt each, of a few seconds.
+    pub async fn deliver_last_of_audit(&self, event: &Event) {
+        let each = self.interested_in_audit();
+        join_all(each.map(|webhook| delivery::deliver_once(webhook, event))).await;
+    }
+
+    fn interested_in_audit(&self) -> impl Iterator<Item = &Webhook> {
+        let each = self.each.iter().map(AsRef::as_ref);
+        each.filter(|webhook: &&Webhook| webhook.config.audit_head)
     }
 }
 

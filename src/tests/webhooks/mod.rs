@@ -7,12 +7,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use lockkeeper::server::clock::Clock;
-use lockkeeper::server::config::{Config, GroupConfig, WebhookConfig, WebhookSecret, WebhookUrl};
+use lockkeeper::server::config::{
+    Config, GroupConfig, StorageConfig, WebhookConfig, WebhookSecret, WebhookUrl,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
+use crate::support::audit::{tamper, verified};
 use crate::support::console::{Person, TestConsole};
 use crate::support::programs::{python_with_lock_clients, script};
 use crate::support::redis_nodes::RedisNodes;
@@ -245,4 +248,55 @@ async fn a_lock_that_is_lost_to_its_owner_is_told() {
         (&lost["data"]["key"], &lost["data"]["label"]),
         (&json!("lock:a"), &json!("report"))
     );
+}
+
+#[tokio::test]
+async fn the_head_of_the_audit_is_told_when_the_console_stops_and_starts_and_prometheus_sees_it_fall()
+ {
+    let nodes = RedisNodes::start(1).await;
+    let mut receiver = Receiver::answering("200").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lockkeeper.db");
+    let webhook = WebhookConfig {
+        audit_head: true,
+        acts: Vec::new(),
+        ..receiver.without_flags()
+    };
+    let start = async || {
+        let config = Config {
+            webhooks: vec![webhook.clone()],
+            storage: StorageConfig::file(&file),
+            ..Config::of(vec![nodes.config()])
+        };
+        let console = TestConsole::start_as(config, Clock::real()).await;
+        console.connected().await
+    };
+    let stands_at = async |person: &Person, number: u32| {
+        let line = format!("lockkeeper_audit_head_sequence {number}\n");
+        let is_there = async || person.get("/metrics").await.text.contains(&line);
+        eventually_is(&line, is_there).await;
+    };
+    let acquire = async |person: &Person, key: &str| {
+        let path = format!("/api/v1/groups/orders/locks/{key}/acquire");
+        let acquired = person.post(&path, json!({ "ttl_ms": 60_000 })).await;
+        assert_eq!(acquired.status, 201, "{}", acquired.text);
+    };
+
+    let console = start().await;
+    stands_at(&console.person(), 0).await;
+    acquire(&console.person(), "a").await;
+    acquire(&console.person(), "b").await;
+    stands_at(&console.person(), 4).await;
+    console.stop().await;
+    let head = verified(&StorageConfig::file(&file)).await.head;
+    let told = receiver.event().await;
+    assert_eq!(told["type"], "audit.head");
+    assert_eq!(told["data"], json!({ "number": 4, "hash": head }));
+
+    let console = start().await;
+    assert_eq!(receiver.event().await["data"], told["data"]);
+    stands_at(&console.person(), 4).await;
+    tamper(&file, "DELETE FROM audit_entry WHERE number > 1").await;
+    acquire(&console.person(), "c").await;
+    stands_at(&console.person(), 3).await;
 }

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::chain::Head;
 use super::checking::Checking;
-use super::entry::{Entry, EntryKind};
+use super::entry::{self, Entry, EntryKind};
 use super::instances::forget;
 use super::refusals::Refusals;
 use super::{Asked, End, line};
@@ -127,9 +127,22 @@ impl Journal {
         format!("{}-{n}", self.instance)
     }
 
-    /// Where the chain stood when this program wrote last.
+    /// Where the chain stood when this program wrote or read it last; nothing before that.
     pub fn head(&self) -> Option<Head> {
         self.head.lock().clone()
+    }
+
+    /// Reads where the chain stands.
+    pub async fn read_head(&self) -> Result<Head, StorageError> {
+        let before = self.head();
+        let mut db = self.storage.read().await?;
+        let head = entry::head(&mut db).await?;
+        let mut known = self.head.lock();
+        // What was written since then is newer than what was read.
+        if *known == before {
+            *known = Some(head.clone());
+        }
+        Ok(head)
     }
 
     /// Writes that an operation begins. Where that fails, it may be there all the same; then its end is written too, once that is

@@ -120,7 +120,7 @@ impl Writer {
         };
         match written {
             Ok(head) => {
-                *journal.head.lock() = Some(head).filter(|head| *head != Head::START);
+                *journal.head.lock() = Some(head);
                 journal.note(&Ok(()));
                 journal
                     .written
