@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Shell, end_of, nothing_is_left};
 use crate::support::console::TestConsole;
+use crate::support::eventually_is;
 use crate::support::redis_nodes::RedisNodes;
 
 const LOCK: [&str; 2] = ["default", "lock:payout/eu"];
@@ -56,8 +57,11 @@ async fn a_lock_goes_through_its_life_in_words() {
     let mut release = shell.command("release", &LOCK);
     let released = end_of(release.env("LOCKKEEPER_TOKEN", token)).await;
     assert_eq!((released.status, released.err.as_str()), (0, ""));
-    assert_eq!(released.fact("nodes"), "a released, b released, c released");
-    assert!(nothing_is_left(&nodes).await);
+    // A quorum is enough for the answer; the last node may not have answered by then.
+    let on_nodes: Vec<&str> = released.fact("nodes").split(", ").collect();
+    let done = on_nodes.iter().filter(|node| node.ends_with(" released"));
+    assert!(on_nodes.len() == 3 && done.count() >= 2, "{released:?}");
+    eventually_is("nothing is left", async || nothing_is_left(&nodes).await).await;
 }
 
 #[tokio::test]
