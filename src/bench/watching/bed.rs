@@ -1,12 +1,12 @@
 //! One server full of keys, and a console that watches it.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{interval, sleep};
 
@@ -70,9 +70,9 @@ impl Server {
         many: u32,
     ) -> Result<Console, Failure> {
         let file = self.folder.path().join("crowded.toml");
-        let port = self.port;
+        let (port, waiting) = (self.port, many / 2);
         let config = format!(
-            "[limits]\nconnections = {many}\nconnections_per_client = {many}\nrequests = {many}\nstreams = {many}\nstreams_per_client = {many}\n\
+            "[limits]\nconnections = {many}\nconnections_per_client = {many}\nrequests = {many}\nwaiting = {waiting}\nwaiting_per_client = {waiting}\nstreams = {many}\nstreams_per_client = {many}\n\
              [[group]]\nname = \"default\"\nkind = \"standalone\"\nnode = [{{ url = \"redis://127.0.0.1:{port}\" }}]\n"
         );
         std::fs::write(&file, config)?;
@@ -161,12 +161,27 @@ impl Console {
 
     /// What it answers.
     pub async fn get(&self, path: &str) -> Result<serde_json::Value, Failure> {
-        Ok(serde_json::from_slice(&self.text(path).await?)?)
+        self.get_from(Ipv4Addr::LOCALHOST, path).await
+    }
+
+    /// What it answers to a client at this address.
+    pub async fn get_from(
+        &self,
+        client: Ipv4Addr,
+        path: &str,
+    ) -> Result<serde_json::Value, Failure> {
+        Ok(serde_json::from_slice(
+            &self.text_from(client, path).await?,
+        )?)
     }
 
     /// The same as it comes.
     pub async fn text(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        let mut stream = self.ask(path).await?;
+        self.text_from(Ipv4Addr::LOCALHOST, path).await
+    }
+
+    async fn text_from(&self, client: Ipv4Addr, path: &str) -> Result<Vec<u8>, Failure> {
+        let mut stream = self.ask(client, path).await?;
         let mut answer = Vec::new();
         stream.0.read_to_end(&mut answer).await?;
         let at = answer.windows(4).position(|four| four == b"\r\n\r\n");
@@ -183,12 +198,20 @@ impl Console {
 
     /// Its events.
     pub async fn events(&self, query: &str) -> Result<Events, Failure> {
-        let (lines, open) = self.ask(&format!("/api/v1/events{query}")).await?;
+        let (lines, open) = self
+            .ask(Ipv4Addr::LOCALHOST, &format!("/api/v1/events{query}"))
+            .await?;
         Ok(Events { lines, _open: open })
     }
 
-    async fn ask(&self, path: &str) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf), Failure> {
-        let stream = TcpStream::connect(self.address).await?;
+    async fn ask(
+        &self,
+        client: Ipv4Addr,
+        path: &str,
+    ) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf), Failure> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((client, 0).into())?;
+        let stream = socket.connect(self.address).await?;
         stream.set_nodelay(true)?;
         let (read, mut write) = stream.into_split();
         let host = self.address;

@@ -2,6 +2,7 @@
 //! shown, and is the console's health answered at once?
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use super::latencies::Latencies;
 use super::{Extent, at_most};
 
 /// How many clients list and search.
-const CLIENTS: usize = 50;
+const CLIENTS: u8 = 50;
 /// How many locks are renewed a second.
 const CHANGES: u32 = 1_000;
 /// What the clients ask for.
@@ -41,7 +42,10 @@ pub async fn measure(programs: &Programs, extent: Extent) -> Result<Vec<Budget>,
     let mut listing = JoinSet::new();
     for n in 0..CLIENTS {
         let console = Arc::clone(&console);
-        listing.spawn(async move { list(&console, LISTS[n % LISTS.len()], long).await });
+        // Each has an address of its own: the lists of one client at the same time are limited.
+        let client = Ipv4Addr::new(127, 0, 1, n);
+        let path = LISTS[usize::from(n) % LISTS.len()];
+        listing.spawn(async move { list(&console, client, path, long).await });
     }
     let lags = AbortOnDropHandle::new(tokio::spawn(lags(
         Arc::clone(&console),
@@ -102,6 +106,7 @@ pub async fn measure(programs: &Programs, extent: Extent) -> Result<Vec<Budget>,
 /// Lists again and again: how old the snapshots were when they arrived, and how long each answer took.
 async fn list(
     console: &Console,
+    client: Ipv4Addr,
     path: &str,
     long: Duration,
 ) -> Result<(Vec<Duration>, Vec<Duration>), Failure> {
@@ -109,7 +114,7 @@ async fn list(
     let began = Instant::now();
     while began.elapsed() < long {
         let asked = Instant::now();
-        let listed = console.get(path).await?;
+        let listed = console.get_from(client, path).await?;
         took.push(asked.elapsed());
         let observed_at = listed["observed_at"].as_str().ok_or("no observed_at")?;
         let observed_at = Timestamp::try_from(observed_at.to_owned())?;
