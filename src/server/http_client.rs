@@ -1,6 +1,6 @@
 //! The one HTTP client: webhooks, sign-in providers and the OpenTelemetry collector are asked with it.
 //!
-//! It follows no redirect (whoever may move an address could have secrets sent anywhere), uses no proxy and keeps no cookie.
+//! It follows no redirect (a redirect could have secrets sent anywhere), uses no proxy and keeps no cookie.
 //!
 //! Servers' certificates are checked with those of a file where the configuration names one, else with the public authorities. The file
 //! is read before each request: another authority in it holds without a restart.
@@ -144,7 +144,7 @@ impl HttpClient {
         }
     }
 
-    /// The client for now. A file that cannot be read leaves it as it was: whoever replaces the file may take it away for a moment.
+    /// The client for now. A file that cannot be read leaves it as it was: while a file is being replaced it may be missing for a moment.
     async fn client(&self) -> reqwest::Client {
         let known = self.trusted().clone();
         let Some(roots) = known.roots else {

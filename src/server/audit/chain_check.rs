@@ -1,4 +1,4 @@
-//! Verifying the chain, when the console starts and for whoever looks at the audit: in the background.
+//! Verifying the chain, in the background: when the console starts and when somebody opens the audit.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@ use super::{Asked, Audit, End, line};
 use crate::domain::{Audited, LockId, NodeAnswer};
 use crate::server::storage::StorageError;
 
-/// After so long without a beat it counts as killed. Measured by whoever watches it: clocks of hosts are not compared.
+/// After so long without a beat it counts as killed. Measured with the clock of the program that watches: clocks of hosts are not compared.
 const DEAD_AFTER: Duration = Duration::from_secs(8);
 /// How many operations are looked at in one go.
 const AT_ONCE: i64 = 1_000;

@@ -120,7 +120,7 @@ enum Command {
 }
 
 impl Command {
-    /// How a failure is told.
+    /// Where a failure is printed, and as what.
     fn tell(&self) -> Tell {
         let (wants_json, to) = match self {
             Self::Serve(_)
@@ -145,13 +145,13 @@ impl Command {
         if wants_json { to } else { Tell::People }
     }
 
-    /// Whether it serves others for long; the rest is over in a moment, and does not log what it does.
+    /// Whether it runs a server. The other commands end soon and log warnings only.
     fn serves(&self) -> bool {
         matches!(self, Self::Serve(_) | Self::Demo(_))
     }
 
     async fn run(self, logging: &Logging) -> Result<u8, Failure> {
-        // `serve` is told by its configuration, too, what log lines are to look like.
+        // `serve` starts logging itself: its configuration may set the format.
         if !matches!(self, Self::Serve(_)) {
             logging.start(LogFormat::Text, None)?;
         }
@@ -184,17 +184,17 @@ struct Logging {
 }
 
 impl Logging {
-    /// Turns logging on, and tracing; its lines look like this unless the command line says otherwise.
+    /// Starts logging and, where `traces` is given, exporting spans. `usual` is the format unless the command line names one.
     fn start(&self, usual: LogFormat, traces: Option<BoxedLayer>) -> Result<(), Failure> {
         let format = self.format.unwrap_or(usual);
         logs::start(&self.filter, format, traces).map_err(Failure::unusable)
     }
 }
 
-/// Has no core written, and lets nobody of the same user read our memory: there are passwords and tokens in it. A command that `run`
-/// starts is not concerned.
+/// Forbids core dumps and reading the process's memory by other processes of the same user: there are passwords and tokens in it. A
+/// command that `run` starts is not affected.
 fn keep_memory_private() {
-    // A system that knows no such thing goes without.
+    // Not every system supports it.
     let _best_effort = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
@@ -214,9 +214,9 @@ pub fn run() -> ExitCode {
         filter: line.log.unwrap_or_else(|| usual.to_owned()),
         format: line.log_format,
     };
-    // Both TLS libraries of rustls could be meant; this one is compiled in.
+    // rustls needs to be told which cryptography provider to use; ring is the one that is compiled in.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    // More than one thread only where there is work for them: starting them takes longer than most verbs.
+    // Several threads only where there is work for them: starting them takes longer than most commands run.
     let mut builder = if command.serves() || matches!(command, Command::List(_) | Command::Check(_))
     {
         Builder::new_multi_thread()
@@ -230,13 +230,13 @@ pub fn run() -> ExitCode {
     let serves = line.command.serves();
     let end = runtime.block_on(async {
         let end = line.command.run(&logging).await;
-        // A console has settled its audit itself.
+        // A server waits for its own audit entries when it stops.
         if !serves {
             settle_all().await;
         }
         end
     });
-    // A lookup or file read that hangs must not keep the process.
+    // A DNS lookup or file read that hangs must not keep the process alive.
     runtime.shutdown_background();
     match end {
         Ok(status) => ExitCode::from(status),
@@ -249,7 +249,7 @@ fn fail(failure: &Failure, tell: Tell) -> ExitCode {
     ExitCode::from(failure.status)
 }
 
-/// Opens the port, or says who may have it.
+/// Opens the port.
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .await

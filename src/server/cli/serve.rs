@@ -36,7 +36,7 @@ pub(super) async fn run(options: Serve, logging: &Logging) -> Result<(), Failure
     let traces = match config.otlp.as_ref().map(Traces::start).transpose() {
         Ok(traces) => traces,
         Err(why) => {
-            let warning = format!("nobody is told of traces: {why}");
+            let warning = format!("traces are not exported: {why}");
             config.warnings.push(warning);
             None
         }

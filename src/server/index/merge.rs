@@ -62,7 +62,7 @@ pub struct Told {
 
 impl Entry {
     /// The lock turned out to be of another format than it looks like alone.
-    pub(super) fn is_of(&mut self, format: Format) {
+    pub(super) fn set_format(&mut self, format: Format) {
         if let Some(told) = &mut self.told {
             told.format = format;
         }

@@ -198,7 +198,7 @@ impl Observer {
         let owner = owner.fingerprint.clone();
         let found = self.registries.see(group, &entry.key, &owner);
         if found != Found::Nothing {
-            entry.is_of(Format::SpringIntegration);
+            entry.set_format(Format::SpringIntegration);
         }
         let Found::With(key) = found else {
             return None;

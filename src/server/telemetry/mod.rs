@@ -1,7 +1,7 @@
-//! What the console tells of itself: metrics for Prometheus, log lines, and spans of requests and acts.
+//! What the console reports about itself: metrics for Prometheus, log lines, and spans of requests and acts.
 //!
 //! Counters live as long as the console, in a registry of its own. What is observed is read when Prometheus asks, into a registry made for
-//! that one scrape: whoever asks may see some groups only, so a collector that is registered once would not know of which to tell.
+//! that one scrape: the caller may be allowed to see some groups only, which a collector that is registered once could not know.
 
 mod acts;
 mod findings;
@@ -38,7 +38,7 @@ pub struct Telemetry {
 
 /// What a scrape says besides what is counted.
 pub struct Now<'a> {
-    /// The groups with the health of their nodes: those that whoever asks may see.
+    /// The groups with the health of their nodes: those that the caller may see.
     pub groups: &'a [GroupView],
     /// What is observed.
     pub index: &'a Index,

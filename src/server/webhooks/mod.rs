@@ -49,7 +49,7 @@ struct Webhook {
 }
 
 impl Default for Webhooks {
-    /// Nobody is told.
+    /// No webhooks.
     fn default() -> Self {
         Self::new(Vec::new())
     }

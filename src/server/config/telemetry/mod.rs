@@ -1,7 +1,8 @@
-//! The `[telemetry]` table: who is told, span by span, what the console does and how long it takes (OpenTelemetry).
+//! The `[telemetry]` table: the OpenTelemetry collector that traces are exported to.
 //!
-//! What it leaves open, the environment says (`OTEL_…`), which the SDK reads by itself; here is read what it has no part in. The same
-//! environment is that of other programs too, so nothing there keeps the console from starting.
+//! The OpenTelemetry SDK itself reads the environment (`OTEL_…`) for what the table does not set. This module reads the variables that
+//! the SDK does not handle here: certificates, timeout, protocol. Other programs share that environment, so a bad value there is a
+//! warning and never keeps the console from starting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,37 +19,37 @@ use super::source::{Environment, Source};
 use super::values::{Between, CaFile, Period, Rule, Text, Wrong, unencrypted};
 use crate::server::http_client::Roots;
 
-/// Whether this program can tell a collector.
+/// Whether this build can export traces.
 const IS_BUILT_IN: bool = cfg!(feature = "otel");
-/// What is added to a collector's address for traces.
+/// The path that is appended to a collector's base URL for traces (OTLP over HTTP).
 const TRACES: &str = "/v1/traces";
-/// How long one request to the collector may take, as OpenTelemetry has it.
+/// The timeout of one export request: the default of the OpenTelemetry specification.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A collector, and what it is told.
+/// A collector, and how traces are exported to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtlpConfig {
-    /// Where spans are posted to; where it is absent, the environment names it, or it is on this machine.
+    /// The URL that spans are sent to. Without it the SDK takes it from the environment, or uses `localhost`.
     pub endpoint: Option<Uri>,
-    /// What is sent along beside the headers of the environment, above all what lets the console in there.
+    /// Request headers, such as `authorization`, in addition to those of the environment.
     pub headers: OtlpHeaders,
-    /// The certificates (`ca_file`) that its own is checked with; the public ones where it is absent.
+    /// The certificate authorities (`ca_file`) that the collector's certificate is verified with; the public ones if absent.
     pub roots: Option<Roots>,
-    /// So many of the traces that begin here are told, from 0 to 1; a caller's own decision (`traceparent`) comes first. Where it is
-    /// absent, the environment says which.
+    /// The share of traces begun here that is sampled, from 0 to 1. A caller's decision (`traceparent`) takes precedence. Without it the
+    /// SDK reads `OTEL_TRACES_SAMPLER`.
     pub sample_ratio: Option<f64>,
-    /// What the console is called there.
+    /// The resource attribute `service.name`.
     pub service_name: String,
-    /// How long one request to it may take.
+    /// The timeout of one export request.
     pub timeout: Duration,
 }
 
-/// Headers whose values are not shown.
+/// Headers whose values `Debug` does not show: they may be secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OtlpHeaders(Vec<(HeaderName, HeaderValue)>);
 
 impl OtlpConfig {
-    /// Everything as the environment says it.
+    /// The settings of the environment.
     fn of(environment: Environment<'_>, warnings: &mut Vec<String>) -> Self {
         let roots = about_exporter(environment, "CERTIFICATE").and_then(|(name, file)| {
             let read = Roots::read(Path::new(&file));
@@ -74,12 +75,12 @@ impl OtlpConfig {
     }
 }
 
-/// A variable that is set to something.
+/// A variable that is set and not empty.
 fn set(environment: Environment<'_>, name: &str) -> Option<String> {
     environment(name).filter(|value| !value.is_empty())
 }
 
-/// The variable about the exporter of traces, else the one about all exporters.
+/// The variable for the traces exporter, else the one for all exporters: its name and value.
 fn about_exporter(environment: Environment<'_>, what: &str) -> Option<(String, String)> {
     let names = ["TRACES_", ""].map(|which| format!("OTEL_EXPORTER_OTLP_{which}{what}"));
     let mut known = names
@@ -88,7 +89,7 @@ fn about_exporter(environment: Environment<'_>, what: &str) -> Option<(String, S
     known.next()
 }
 
-/// A collector that only the environment names; nothing where it names none.
+/// The collector that only the environment names, or `None`.
 pub fn from_environment(
     environment: Environment<'_>,
     warnings: &mut Vec<String>,
@@ -96,7 +97,7 @@ pub fn from_environment(
     let (name, _) = about_exporter(environment, "ENDPOINT")?;
     if !IS_BUILT_IN {
         warnings.push(format!(
-            "{name} is set, and this lockkeeper was built without OpenTelemetry (the cargo feature `otel`): nobody is told of traces"
+            "{name} is set, and this lockkeeper was built without OpenTelemetry (the cargo feature `otel`): traces are not exported"
         ));
         return None;
     }
@@ -104,7 +105,7 @@ pub fn from_environment(
     (!is_off).then(|| OtlpConfig::of(environment, warnings))
 }
 
-/// Whether nobody is to be told of traces, whoever is named.
+/// Whether the environment turns traces off.
 fn is_off(environment: Environment<'_>) -> bool {
     let is = |name, wanted: &str| {
         set(environment, name).is_some_and(|value| value.eq_ignore_ascii_case(wanted))
@@ -112,12 +113,12 @@ fn is_off(environment: Environment<'_>) -> bool {
     is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none")
 }
 
-/// Whether the collector that the environment names is to be spoken to in another way than the one that is spoken here.
+/// Whether the environment asks for a protocol that is not supported.
 fn speaks_otherwise(environment: Environment<'_>, warnings: &mut Vec<String>) -> bool {
     let protocol = about_exporter(environment, "PROTOCOL");
     let other = protocol.filter(|(_, protocol)| protocol != "http/protobuf");
     if let Some((name, _)) = &other {
-        let why = "only `http/protobuf` is spoken here: nobody is told of traces";
+        let why = "only `http/protobuf` is supported: traces are not exported";
         warnings.push(format!("{name}: {why}"));
     }
     other.is_some()

@@ -1,4 +1,4 @@
-//! A build without the feature `otel`: nobody is told of spans, and the configuration says so.
+//! A build without the feature `otel`: no spans are exported, and a configured collector is an error.
 
 use http::HeaderMap;
 use prometheus::core::Collector;
@@ -7,7 +7,7 @@ use tracing::Span;
 use super::BoxedLayer;
 use crate::server::config::OtlpConfig;
 
-/// What is told to a collector, of which there is none.
+/// Cannot be constructed in this build.
 pub enum Traces {}
 
 impl Traces {

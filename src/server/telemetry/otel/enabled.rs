@@ -1,5 +1,5 @@
-//! The one tracer of the process: which spans it takes, what it is called, and how spans are sampled. What the configuration leaves open,
-//! the SDK reads from the environment (`OTEL_…`).
+//! The tracer provider of the process: which spans are exported, the service name, and sampling. The SDK reads what the configuration
+//! does not set from the environment (`OTEL_…`).
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter};
 use super::{BoxedLayer, export};
 use crate::server::config::OtlpConfig;
 
-/// How long sending the last spans may take when the console stops.
+/// How long exporting the last spans may take when the console stops: a collector that hangs must not delay a restart.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The tracer and its exporter, until it is ended.
+/// The tracer provider with its exporter; [`Traces::end`] flushes it.
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
@@ -47,7 +47,8 @@ impl Traces {
         Ok(Self(provider.build()))
     }
 
-    /// Where `tracing` hands its spans to. Only our own: no library decides what a collector is told. Events are for the log.
+    /// The layer that passes spans of `tracing` to the tracer. Only spans of this crate: those of libraries may contain names of locks.
+    /// Events go to the log only.
     pub fn layer(&self) -> BoxedLayer {
         let scope = InstrumentationScope::builder("lockkeeper")
             .with_version(env!("CARGO_PKG_VERSION"))
@@ -68,7 +69,7 @@ impl Traces {
             .boxed()
     }
 
-    /// Takes no spans any more and sends what is left, for a moment.
+    /// Stops the provider and exports the remaining spans, for at most [`SHUTDOWN_TIMEOUT`].
     pub async fn end(self) {
         let sending = move || self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
         if !matches!(tokio::task::spawn_blocking(sending).await, Ok(Ok(()))) {
@@ -77,15 +78,15 @@ impl Traces {
     }
 }
 
-/// Makes a request's span, which has not begun yet, a part of the caller's trace (`traceparent`).
+/// Sets the caller's span (`traceparent`) as the parent of a request's span, which must not have been entered yet.
 pub fn set_parent(span: &Span, headers: &HeaderMap) {
     let above =
         TraceContextPropagator::new().extract_with_context(&Context::new(), &TraceParent(headers));
-    // It has not begun, so it can be set.
+    // It fails only for a span that was entered or is disabled.
     let _set_or_disabled = span.set_parent(above);
 }
 
-/// What else the caller's vendor says (`tracestate`) is not taken over: it could be anything, and there is nobody to hand it on to.
+/// Reads `traceparent` only. `tracestate` is ignored: it is free text of the caller, and the console calls nobody it could be passed to.
 struct TraceParent<'a>(&'a HeaderMap);
 
 impl Extractor for TraceParent<'_> {
@@ -99,12 +100,12 @@ impl Extractor for TraceParent<'_> {
     }
 }
 
-/// Calls the current span something better.
+/// Renames the current span.
 pub fn name_current(name: String) {
     Context::map_current(|context| context.span().update_name(name));
 }
 
-/// The ids of the current trace and span, as they are written everywhere, for lines of the log.
+/// The ids of the current trace and span in hexadecimal, for log lines.
 pub fn trace_of_now() -> Option<(String, String)> {
     Context::map_current(|context| {
         let span = context.span();
